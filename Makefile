@@ -1,0 +1,96 @@
+# Slipway. `make run` and `make test` need nothing but make, and a Python of 3.11 or later (installed when root on Debian).
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.ONESHELL:
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+VENV := .venv
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check --no-input
+# What `make setup` installs: `window`, or `run` for a machine without a screen.
+PARTS ?= window
+ARGS ?=
+UV := uv==0.13.9
+
+.PHONY: help setup setup-dev run test fix bench lock clean distclean
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
+
+# A folder that was moved or copied, or whose Python is gone, gets a new environment.
+ifneq ($(shell $(PY) -c 'import sys; print(sys.prefix)' 2>/dev/null),$(CURDIR)/$(VENV))
+.PHONY: $(VENV)/.made
+endif
+
+$(VENV)/.made:
+	@python=$$(bash tests/gate/python "$(PYTHON)")
+	rm -rf $(VENV)
+	"$$python" -m venv $(VENV)
+	touch $@
+
+# Locked packages by hash, then the product itself as a link to this folder, built with what is there already.
+define install
+echo "Setting up $(VENV) from requirements/$(1).txt ..."
+$(PIP) install --quiet --require-hashes --no-deps -r requirements/$(1).txt
+$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+rm -f $(VENV)/.has-*
+touch $@
+endef
+
+$(VENV)/.has-%: requirements/%.txt pyproject.toml $(VENV)/.made
+	@$(call install,$*)
+
+# The developer's environment holds all that the others hold.
+SETUP := $(VENV)/.has-$(if $(wildcard $(VENV)/.has-dev),dev,$(PARTS))
+
+setup: $(SETUP) ## the environment in .venv with Slipway in it (PARTS=run: without the window's toolkit)
+
+setup-dev: $(VENV)/.has-dev ## the same with the tools of the tests
+
+run: setup ## set up, then start Slipway (ARGS="detect --json" for a verb)
+	@exec $(VENV)/bin/slipway $(ARGS)
+
+test: setup-dev ## everything: style, types, layers, tests; installs what the tests need when root
+	@if [ "$$(id -u)" = 0 ]; then
+	  bash tests/rig/install-debian.sh
+	else
+	  echo "Not root: nothing is installed, and tests that need a private Docker Engine skip."
+	fi
+	exec $(PY) tests/gate/run $(ARGS)
+
+fix: setup-dev ## let the tools repair style
+	@$(PY) -m ruff check --fix . || true
+	$(PY) -m ruff format .
+
+bench: setup-dev ## figures, never a verdict (ARGS=install for one of them)
+	@status=0
+	for file in bench/$(or $(ARGS),[!_]*).py; do
+	  [ -f "$$file" ] || { echo "No benchmark $$file."; continue; }
+	  echo "== $$file"
+	  $(PY) "$$file" || status=1
+	done
+	exit $$status
+
+lock: ## resolve anew for every platform and Python (UPGRADE=1 moves pins)
+	@python=$$(bash tests/gate/python "$(PYTHON)")
+	[ -x .venv-lock/bin/uv ] && [ "$$(cat .venv-lock/.is 2>/dev/null)" = "$(UV)" ] || {
+	  rm -rf .venv-lock; "$$python" -m venv .venv-lock
+	  .venv-lock/bin/python -m pip --disable-pip-version-check --no-input install --quiet "$(UV)"; echo "$(UV)" > .venv-lock/.is; }
+	compile() {
+	  out=requirements/$$1.txt; shift
+	  .venv-lock/bin/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --quiet \
+	    --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" --output-file "$$out" "$$@"
+	}
+	compile dev --all-extras --group dev $(if $(UPGRADE),--upgrade)
+	# The smaller sets hold the same versions as the one that is tested.
+	compile window --all-extras --group build --constraints requirements/dev.txt --upgrade
+	compile run --group build --constraints requirements/dev.txt --upgrade
+	! grep -nE '://|file:|^ *-|/(opt|home|root|work)/' requirements/*.txt | grep -v -- '--hash=sha256:'
+
+clean: ## what builds, tests and tools left; the environments stay
+	@rm -rf build dist .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
+	find . -path './.venv*' -prune -o -name __pycache__ -type d -print0 | xargs -0r rm -rf
+
+distclean: clean ## that, and the environments
+	@rm -rf .venv .venv-*

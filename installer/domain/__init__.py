@@ -1,0 +1,1 @@
+"""What is true and what follows from it: pure values and functions, no I/O, no threads, no Qt, no gettext."""

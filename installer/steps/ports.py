@@ -1,0 +1,253 @@
+"""The doors to the world, as the use cases see them. Adapters implement them; every failure is an InstallerError.
+
+Sizes are bytes, times seconds. `report` takes (done, total) in bytes; `cancel` ends a blocking call at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import msgspec
+
+from installer.domain.facts import Compose, CudaMemory, Engine, Host, Nvidia
+from installer.domain.registry import HelperImage, ImageRelease
+from installer.domain.sources import ImageSource, WeightsSource
+from installer.steps.cancel import Cancel
+
+Report = Callable[[int, int], None]
+
+
+class _Seen(msgspec.Struct, frozen=True):
+    pass
+
+
+class ProbeReading(_Seen, frozen=True, kw_only=True):
+    """What the helper container saw: CUDA's memory (None without a card) and the engine's own disk."""
+
+    cuda: CudaMemory | None
+    data_root_free_bytes: int
+
+
+class ContainerState(_Seen, frozen=True, kw_only=True):
+    """A container as the engine describes it. `health` is Docker's word, or "" where the image has no health check.
+
+    `profile`, `registry_revision` and `image_digest` are read from our labels.
+    """
+
+    id: str
+    name: str
+    image: str
+    status: Literal["created", "running", "paused", "restarting", "removing", "exited", "dead"]
+    health: Literal["", "starting", "healthy", "unhealthy"]
+    exit_code: int
+    out_of_memory: bool
+    restart_count: int
+    started_at: str
+    profile: str = ""
+    registry_revision: str = ""
+    image_digest: str = ""
+
+
+class VolumeWeights(_Seen, frozen=True, kw_only=True):
+    """Weights in a named volume of the engine, where a folder of the host would be slow (Docker Desktop)."""
+
+    volume: str
+
+
+class FolderWeights(_Seen, frozen=True, kw_only=True):
+    """Weights in a folder of the host."""
+
+    folder: str
+
+
+WeightsPlace = FolderWeights | VolumeWeights
+
+
+class Gpus(Protocol):
+    """NVIDIA's driver."""
+
+    def read(self) -> Nvidia:
+        """Read the driver and all cards. Never raises for the machine's state: the state is part of the answer."""
+        ...
+
+
+class Machine(Protocol):
+    """The computer: processor, memory, folders, ports."""
+
+    def host(self) -> Host:
+        """Read system, memory and WSL2."""
+        ...
+
+    def folder_free(self, path: str) -> tuple[int | None, bool]:
+        """Return the free bytes at a folder (or its nearest parent), and whether it can be written."""
+        ...
+
+    def free_ports(self, first: int, count: int) -> tuple[int, ...]:
+        """Return the first ports from `first` on that nobody listens on at 127.0.0.1."""
+        ...
+
+    def port_owner(self, port: int) -> str | None:
+        """Return None for a free port, otherwise who holds it ("" where that cannot be told)."""
+        ...
+
+
+class ContainerEngine(Protocol):
+    """Docker Engine over its API."""
+
+    def facts(self) -> Engine:
+        """Read the engine. Never raises for the engine's state: the state is part of the answer."""
+        ...
+
+    def probe(self, helper: ImageSource, gpu_uuid: str | None, cancel: Cancel) -> ProbeReading:
+        """Pull the helper image if it is not there and read CUDA's memory and the engine's disk in a container.
+
+        Raises GpuNotInContainer, NvidiaToolkitMissing, DriverTooOld, and the problems of `pull`.
+        """
+        ...
+
+    def has_image(self, image: ImageSource) -> bool:
+        """Say whether an image with this index digest is there, by RepoDigests."""
+        ...
+
+    def pull(self, image: ImageSource, report: Report, cancel: Cancel) -> None:
+        """Pull by index digest, report bytes over all layers, and anchor the image with a local tag.
+
+        Raises DiskFull, DigestGone, ImageUnknown, RegistryDenied, RateLimited, Unreachable, TlsNotTrusted,
+        NoSuchPlatform, EngineLost, EngineFailed.
+        """
+        ...
+
+    def remove_image(self, image: ImageSource) -> int:
+        """Remove an image and its anchor; return how many bytes that freed."""
+        ...
+
+    def containers(self, project: str) -> tuple[ContainerState, ...]:
+        """Return the containers of a Compose project."""
+        ...
+
+    def logs(self, container_id: str, tail: int | None = None) -> bytes:
+        """Return a container's output so far."""
+        ...
+
+    def follow_logs(self, container_id: str, cancel: Cancel) -> Iterator[bytes]:
+        """Yield a container's output, line by line, until it ends or the person cancels."""
+        ...
+
+
+class ImageRegistry(Protocol):
+    """The OCI registry that an image comes from."""
+
+    def resolve(self, release: ImageRelease | HelperImage, platform: str, digest: str | None = None) -> ImageSource:
+        """Ask for digests, layer sizes and the image's configuration; nothing is pulled.
+
+        `digest` asks for a pinned index rather than for the tag; `platform` is like "linux/amd64".
+        Raises ImageUnknown, DigestGone, RegistryDenied, RateLimited, ServerError, Unreachable, TlsNotTrusted,
+        NoSuchPlatform, CaptivePortal.
+        """
+        ...
+
+
+class Hub(Protocol):
+    """The hub that the weights come from."""
+
+    def resolve(self, repo: str, revision: str) -> WeightsSource:
+        """Ask for the commit behind a revision and its files with sizes and checksums.
+
+        Raises TokenNeeded, AccessNotGranted, RepoUnknown, RateLimited, ServerError, Unreachable, CaptivePortal.
+        """
+        ...
+
+    def missing_bytes(self, weights: WeightsSource, place: WeightsPlace) -> int:
+        """Return how many bytes still have to be fetched; 0 means that every file is there and was checked."""
+        ...
+
+    def fetch(self, weights: WeightsSource, place: WeightsPlace, report: Report, cancel: Cancel) -> None:
+        """Fetch what is missing, resuming parts, and check every file before it gets its name.
+
+        Raises the problems of `resolve`, WrongContent, Truncated, Stalled, DiskFull, NotWritable.
+        """
+        ...
+
+    def remove(self, weights: WeightsSource, place: WeightsPlace) -> int:
+        """Remove the files of one commit; return how many bytes that freed."""
+        ...
+
+
+class Stack(Protocol):
+    """Docker Compose over one file."""
+
+    def compose(self) -> Compose:
+        """Read Compose's version. Never raises for its state: the state is part of the answer."""
+        ...
+
+    def check(self, file: str) -> None:
+        """Let Compose read the file (`config --quiet`). Raises MalformedFile, ComposeMissing."""
+        ...
+
+    def up(self, file: str, cancel: Cancel) -> None:
+        """Create and start the containers of the file. Raises PortTaken, ContainerNotOurs, NvidiaToolkitMissing,
+        EngineDown, EngineLost, EngineFailed.
+        """
+        ...
+
+    def stop(self, file: str) -> None:
+        """Stop the containers and leave them."""
+        ...
+
+    def down(self, file: str, volumes: bool = False) -> None:
+        """Remove the containers and the network of the file, and its volumes if asked."""
+        ...
+
+
+class ServerAnswer(_Seen, frozen=True, kw_only=True):
+    """An HTTP answer of the server that was installed; `status` 0 means that no answer came in time."""
+
+    status: int
+    body: bytes
+    seconds: float
+
+
+class Server(Protocol):
+    """The server that was installed, over 127.0.0.1 and never through a proxy."""
+
+    def get(self, port: int, path: str, timeout_s: float, key: str | None = None) -> ServerAnswer:
+        """Ask; no answer is status 0, never an exception."""
+        ...
+
+    def post(
+        self, port: int, path: str, body: dict[str, object], timeout_s: float, key: str | None = None
+    ) -> ServerAnswer:
+        """Send JSON; no answer is status 0, never an exception."""
+        ...
+
+
+class Clock(Protocol):
+    """Time."""
+
+    def now(self) -> str:
+        """Return the time as ISO 8601 in UTC."""
+        ...
+
+    def monotonic(self) -> float:
+        """Return seconds that never jump."""
+        ...
+
+    def wait(self, seconds: float, cancel: Cancel) -> None:
+        """Wait, or raise Cancelled at once."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ports:
+    """All doors together. A dry run replaces every one of them; nothing else knows of it."""
+
+    gpus: Gpus
+    machine: Machine
+    engine: ContainerEngine
+    images: ImageRegistry
+    hub: Hub
+    stack: Stack
+    server: Server
+    clock: Clock
