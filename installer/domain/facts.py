@@ -24,6 +24,14 @@ class Missing(StrEnum):
     NOTHING_THERE = "nothing_there"
 
 
+_MISSING = {missing.value: missing for missing in Missing}
+
+
+def _or_missing(text: str) -> str:
+    """Turn the text of a missing state back into that state: the decoder takes no union of two kinds of text."""
+    return _MISSING.get(text, text)
+
+
 class _Fact(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pass
 
@@ -45,26 +53,38 @@ class CudaMemory(_Fact, frozen=True, kw_only=True):
 
 
 class GpuProcess(_Fact, frozen=True, kw_only=True):
-    """A process that holds graphics memory; the amount is missing where the driver does not tell (WDDM, WSL2)."""
+    """A process that holds graphics memory; the amount is missing where the driver does not tell (WDDM, WSL2).
+
+    `name` is a text or a Missing, which is a text of its own kind.
+    """
 
     pid: int
-    name: str | Missing
+    name: str
     used_bytes: int | Missing
+
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "name", _or_missing(self.name))
 
 
 class Gpu(_Fact, frozen=True, kw_only=True):
-    """One graphics card as NVML shows it; addressed by UUID, since NVML's order is not CUDA's."""
+    """One graphics card as NVML shows it; addressed by UUID, since NVML's order is not CUDA's.
+
+    `driver_model` is WDDM, TCC, MCDM or a Missing, which is a text of its own kind.
+    """
 
     index: int
     uuid: str
     name: str
     memory: GpuMemory | Missing
     compute_capability: tuple[int, int] | Missing
-    driver_model: str | Missing = Missing.NOT_SUPPORTED
+    driver_model: str = Missing.NOT_SUPPORTED
     mig_enabled: bool = False
     unified_memory: bool = False
     processes: tuple[GpuProcess, ...] | Missing = ()
     cuda: CudaMemory | None = None
+
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "driver_model", _or_missing(self.driver_model))
 
 
 class NvidiaState(StrEnum):
@@ -214,13 +234,14 @@ class Facts(_Fact, frozen=True, kw_only=True):
 
 
 def from_json(text: str | bytes, path: str = "") -> Facts:
-    """Read recorded facts.
+    """Read recorded facts, with or without a UTF-8 byte order mark (Windows' editors and shells write one).
 
     Raises InstallerError(MalformedFile) with the path inside the document and the reason.
     """
+    text = text.removeprefix("\ufeff") if isinstance(text, str) else text.removeprefix(b"\xef\xbb\xbf")
     try:
         facts = msgspec.json.decode(text, type=Facts)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise InstallerError(MalformedFile.of(path, error)) from error
     if facts.schema != SCHEMA:
         raise InstallerError(

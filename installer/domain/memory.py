@@ -95,6 +95,7 @@ class Settings(_Value, frozen=True, kw_only=True):
     enforce_eager: bool = False
     reads_media: bool = False
     cpu_offload_gib: int = 0
+    graph_sizes: tuple[int, ...] = ()
     release: str = "0.33.0"
 
 
@@ -287,7 +288,7 @@ def overhead(architecture: Architecture, settings: Settings) -> tuple[Term, ...]
             Term(
                 name="graphs",
                 low_bytes=gib(0.05),
-                high_bytes=gib(0.4) + gib(0.9) * min(settings.max_num_seqs, 256) // 256,
+                high_bytes=gib(0.4) + gib(0.9) * min(max(settings.graph_sizes or (settings.max_num_seqs,)), 256) // 256,
             )
         )
     return tuple(terms)

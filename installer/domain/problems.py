@@ -33,18 +33,22 @@ def snake_case(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
-class Problem(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=snake_case):
+class Tagged(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=snake_case):
+    """A value that says in its JSON which kind it is."""
+
+    @property
+    def kind(self) -> str:
+        """Return the kind as it is written in JSON."""
+        return snake_case(type(self).__name__)
+
+
+class Problem(Tagged, frozen=True, kw_only=True):
     """A failure or an advice. `exit_code` and `family` belong to the kind, `advice` means that nothing is blocked."""
 
     family: ClassVar[str] = "bug"
     exit_code: ClassVar[int] = 1
     action: ClassVar[Action] = Action.REPORT
     advice: ClassVar[bool] = False
-
-    @property
-    def kind(self) -> str:
-        """Return the kind as it is written in JSON."""
-        return snake_case(type(self).__name__)
 
     @property
     def command(self) -> str | None:
@@ -437,14 +441,6 @@ class NoSuchPlatform(DockerProblem, frozen=True, kw_only=True):
     platforms: tuple[str, ...]
 
 
-class EntrypointUnexpected(DockerProblem, frozen=True, kw_only=True):
-    """The image starts another program than the profile's arguments are for."""
-
-    action = Action.CHOOSE_ANOTHER
-    image: str
-    entrypoint: tuple[str, ...]
-
-
 class NetworkProblem(Problem, frozen=True, kw_only=True):
     """The way to a registry or a hub, and what they answered."""
 
@@ -627,6 +623,14 @@ class NoCacheBlocks(StartProblem, frozen=True, kw_only=True):
     action = Action.CHOOSE_ANOTHER
 
 
+class StateBlocksTooFew(StartProblem, frozen=True, kw_only=True):
+    """More sequences at once than there are state blocks for the linear layers."""
+
+    action = Action.CHOOSE_ANOTHER
+    max_num_seqs: int
+    blocks: int
+
+
 class FreeBelowUtilisation(StartProblem, frozen=True, kw_only=True):
     """vLLM's start gate refused: free memory is below what it was told to take."""
 
@@ -769,7 +773,6 @@ AnyProblem = (
     | ComposeMissing
     | ComposeTooOld
     | NoSuchPlatform
-    | EntrypointUnexpected
     | Unreachable
     | TlsNotTrusted
     | Stalled
@@ -791,6 +794,7 @@ AnyProblem = (
     | PortTaken
     | KvCacheTooSmall
     | NoCacheBlocks
+    | StateBlocksTooFew
     | FreeBelowUtilisation
     | CudaOutOfMemory
     | UnknownArgument

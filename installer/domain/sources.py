@@ -96,3 +96,18 @@ class Sources(_Source, frozen=True, kw_only=True):
     helper: ImageSource
     weights: WeightsSource
     resolved_at: str
+
+
+class FolderWeights(_Source, frozen=True, kw_only=True, tag="folder", tag_field="kind"):
+    """Weights in a folder of the host; the engine mounts it."""
+
+    folder: str
+
+
+class VolumeWeights(_Source, frozen=True, kw_only=True, tag="volume", tag_field="kind"):
+    """Weights in a named volume of the engine, where a folder of the host would be slow (Docker Desktop)."""
+
+    volume: str
+
+
+WeightsPlace = FolderWeights | VolumeWeights

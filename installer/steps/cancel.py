@@ -40,6 +40,15 @@ class Cancel:
         if self._event.wait(seconds):
             raise Cancelled
 
+    def child(self) -> Cancel:
+        """Return a token that is set with this one, and can be set alone."""
+        child = Cancel()
+        with self._lock:
+            self._wakers.append(child.set)
+        if self.is_set:
+            child.set()
+        return child
+
     @contextmanager
     def waking(self, wake: Callable[[], None]) -> Iterator[None]:
         """Hold a waker for a blocking read: `wake` is called on cancel, for instance to shut a socket down.

@@ -13,10 +13,12 @@ import msgspec
 
 from installer.domain.facts import Compose, CudaMemory, Engine, Host, Nvidia
 from installer.domain.registry import HelperImage, ImageRelease
-from installer.domain.sources import ImageSource, WeightsSource
+from installer.domain.sources import FolderWeights, ImageSource, VolumeWeights, WeightsPlace, WeightsSource
 from installer.steps.cancel import Cancel
 
 Report = Callable[[int, int], None]
+
+__all__ = ["FolderWeights", "VolumeWeights", "WeightsPlace"]
 
 
 class _Seen(msgspec.Struct, frozen=True):
@@ -33,7 +35,7 @@ class ProbeReading(_Seen, frozen=True, kw_only=True):
 class ContainerState(_Seen, frozen=True, kw_only=True):
     """A container as the engine describes it. `health` is Docker's word, or "" where the image has no health check.
 
-    `profile`, `registry_revision` and `image_digest` are read from our labels.
+    `profile`, `registry_revision`, `image_digest` and `fingerprint` are read from our labels (`app.slipway.…`).
     """
 
     id: str
@@ -48,21 +50,7 @@ class ContainerState(_Seen, frozen=True, kw_only=True):
     profile: str = ""
     registry_revision: str = ""
     image_digest: str = ""
-
-
-class VolumeWeights(_Seen, frozen=True, kw_only=True):
-    """Weights in a named volume of the engine, where a folder of the host would be slow (Docker Desktop)."""
-
-    volume: str
-
-
-class FolderWeights(_Seen, frozen=True, kw_only=True):
-    """Weights in a folder of the host."""
-
-    folder: str
-
-
-WeightsPlace = FolderWeights | VolumeWeights
+    fingerprint: str = ""
 
 
 class Gpus(Protocol):
@@ -117,6 +105,10 @@ class ContainerEngine(Protocol):
         Raises DiskFull, DigestGone, ImageUnknown, RegistryDenied, RateLimited, Unreachable, TlsNotTrusted,
         NoSuchPlatform, EngineLost, EngineFailed.
         """
+        ...
+
+    def tag(self, image: ImageSource) -> None:
+        """Give an image that is there its publisher's tag, as a pull by tag would; raises EngineFailed."""
         ...
 
     def remove_image(self, image: ImageSource) -> int:
@@ -187,8 +179,9 @@ class Stack(Protocol):
         ...
 
     def up(self, file: str, cancel: Cancel) -> None:
-        """Create and start the containers of the file. Raises PortTaken, ContainerNotOurs, NvidiaToolkitMissing,
-        EngineDown, EngineLost, EngineFailed.
+        """Create and start the containers of the file.
+
+        Raises PortTaken, ContainerNotOurs, NvidiaToolkitMissing, EngineDown, EngineLost, EngineFailed.
         """
         ...
 
@@ -223,6 +216,18 @@ class Server(Protocol):
         ...
 
 
+class Autostart(Protocol):
+    """The entry by which this user's session starts a stack."""
+
+    def enable(self, stack: str) -> str:
+        """Write the entry; return its path. Raises NotWritable."""
+        ...
+
+    def disable(self, stack: str) -> None:
+        """Remove the entry if it is there."""
+        ...
+
+
 class Clock(Protocol):
     """Time."""
 
@@ -251,3 +256,4 @@ class Ports:
     stack: Stack
     server: Server
     clock: Clock
+    autostart: Autostart

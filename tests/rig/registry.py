@@ -44,6 +44,7 @@ class LocalRegistry:
         self._root = short_temp_dir("reg")
         self._port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
+        self._blobs: dict[str, str] = {}
         self._session = requests.Session()
         self._session.trust_env = False
         self.log = self._root / "registry.log"
@@ -117,7 +118,11 @@ class LocalRegistry:
         return answer.headers["Docker-Content-Digest"]
 
     def put_blob(self, repository: str, digest: str, body: bytes) -> None:
-        """Store a blob."""
+        """Store a blob; one that another repository here has is mounted from it, not sent again."""
+        known = self._blobs.setdefault(digest, repository)
+        if known != repository:
+            self._call("POST", f"{repository}/blobs/uploads/?mount={digest}&from={known}")
+            return
         place = self._call("POST", f"{repository}/blobs/uploads/").headers["Location"]
         address = place if place.startswith("http") else f"http://{self.address}{place}"
         joint = "&" if "?" in address else "?"

@@ -1,0 +1,243 @@
+"""Offers: every profile with its verdict on this machine and the reason, best first."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from installer.domain import checks
+from installer.domain.facts import Facts, Gpu, GpuMemory, Missing
+from installer.domain.memory import Fit, Limit, Settings, Verdict, budget, judge
+from installer.domain.problems import AnyProblem, DoesNotFit, NoGpu, NotEnoughFreeMemory, Tagged
+from installer.domain.registry import Evidence, EvidenceKind, ImageRelease, Profile, Registry
+from installer.domain.sources import WeightsSource
+from installer.domain.units import gib
+
+SAME_TIER_TOLERANCE = 0.06
+"""Cards of one tier differ by a few per cent: a 16 GB card reports 15.5 to 15.93 GiB."""
+
+TRIAL_CACHE_GIB = 4
+"""Host memory that the CPU trial takes besides its weights."""
+
+
+class RoomEnough(Tagged, frozen=True, kw_only=True):
+    """Why an offer fits: what it needs at most, and what it may take."""
+
+    gpu: str
+    needed_bytes: int
+    share_bytes: int
+    free_bytes: int
+    utilisation: float
+
+
+class RoomTight(Tagged, frozen=True, kw_only=True):
+    """Why an offer is tight: the least it needs is there, the most it may need is not."""
+
+    gpu: str
+    needed_low_bytes: int
+    needed_high_bytes: int
+    share_bytes: int
+    free_bytes: int
+    utilisation: float
+    limit: Limit
+
+
+class RunsWithoutGpu(Tagged, frozen=True, kw_only=True):
+    """Why the trial runs: it needs the engine's own memory only."""
+
+    needed_bytes: int
+    memory_bytes: int
+
+
+Reason = RoomEnough | RoomTight | RunsWithoutGpu | AnyProblem
+
+
+class Offer(msgspec.Struct, frozen=True, kw_only=True):
+    """One profile on this machine. `context` is in tokens; `gpu_uuid` is the card that suits it best."""
+
+    profile: str
+    model: str
+    task: str
+    verdict: Verdict
+    untested: bool
+    evidence: EvidenceKind
+    reason: Reason
+    context: int
+    gpu_uuid: str | None
+    fit: Fit | None
+    recommended: bool = False
+
+
+def offers(facts: Facts, registry: Registry, gpu_uuid: str | None = None) -> tuple[Offer, ...]:
+    """Judge every profile of the registry on this machine, on one card or on the best one for each.
+
+    The first offer that fits and may be recommended carries `recommended`.
+    """
+    judged = [_best(facts, registry, name, gpu_uuid) for name in registry.profiles]
+    ordered = sorted(judged, key=lambda offer: _rank(offer, registry))
+    chosen = next((o.profile for o in ordered if _may_recommend(o, registry)), None)
+    return tuple(msgspec.structs.replace(o, recommended=o.profile == chosen) for o in ordered)
+
+
+def _may_recommend(offer: Offer, registry: Registry) -> bool:
+    return offer.verdict is Verdict.FITS and registry.profiles[offer.profile].recommended
+
+
+_VERDICT_ORDER = (Verdict.FITS, Verdict.TIGHT, Verdict.NO, Verdict.BLOCKED)
+
+
+def _rank(offer: Offer, registry: Registry) -> tuple[int, int, int, int, str]:
+    """Order by fit, then by evidence for this class of card, then by quality."""
+    profile = registry.profiles[offer.profile]
+    return (
+        _VERDICT_ORDER.index(offer.verdict),
+        int(not profile.recommended),
+        int(offer.untested),
+        -profile.quality,
+        offer.profile,
+    )
+
+
+def _best(facts: Facts, registry: Registry, name: str, gpu_uuid: str | None) -> Offer:
+    profile = registry.profiles[name]
+    cards = [gpu for gpu in facts.nvidia.gpus if gpu_uuid in (None, gpu.uuid)]
+    if not profile.gpu or not cards:
+        return offer(facts, registry, name, None)
+    candidates = [offer(facts, registry, name, gpu) for gpu in cards]
+    return min(candidates, key=lambda o: (_VERDICT_ORDER.index(o.verdict), -(o.fit.spare_bytes if o.fit else 0)))
+
+
+def offer(
+    facts: Facts,
+    registry: Registry,
+    name: str,
+    gpu: Gpu | None,
+    context: int | None = None,
+    weights: WeightsSource | None = None,
+) -> Offer:
+    """Judge one profile on one card; None is a machine without a card, or a profile that needs none."""
+    profile = registry.profile(name)
+    model = registry.model_of(profile)
+    settings = settings_of(profile, registry.image_of(profile), context)
+
+    def made(verdict: Verdict, reason: Reason, fit: Fit | None = None) -> Offer:
+        return Offer(
+            profile=name,
+            model=model.repo,
+            task=profile.task,
+            verdict=verdict,
+            untested=not tested_on(profile, gpu),
+            evidence=profile.evidence[0].kind,
+            reason=reason,
+            context=settings.context,
+            gpu_uuid=gpu.uuid if gpu else None,
+            fit=fit,
+        )
+
+    weights_bytes = resident_bytes(registry, profile, weights)
+    blocking = checks.engine(facts) + checks.compose(facts) + (checks.nvidia(facts) if profile.gpu else ())
+    if not profile.gpu:
+        return made(*_without_gpu(facts, name, weights_bytes, blocking))
+    if gpu is not None:
+        blocking += checks.card(facts, gpu, name, profile, registry.image_of(profile))
+    if blocking:
+        return made(Verdict.BLOCKED, blocking[0])
+    room = budget(facts, gpu) if gpu is not None else None
+    if gpu is None or room is None:
+        return made(Verdict.BLOCKED, NoGpu())
+    fit = judge(registry.architecture_of(profile), weights_bytes, settings, room)
+    return made(fit.verdict, reason_of(fit, gpu, name), fit)
+
+
+def _without_gpu(
+    facts: Facts, name: str, weights_bytes: int, blocking: tuple[AnyProblem, ...]
+) -> tuple[Verdict, Reason]:
+    if blocking:
+        return Verdict.BLOCKED, blocking[0]
+    memory = facts.engine.memory_bytes or facts.host.ram_total_bytes or 0
+    needed = weights_bytes + gib(TRIAL_CACHE_GIB)
+    if needed > memory:
+        reason = DoesNotFit(
+            profile=name, gpu="", needed_bytes=needed, available_bytes=memory, limit=Limit.FREE_MEMORY.value
+        )
+        return Verdict.NO, reason
+    return Verdict.FITS, RunsWithoutGpu(needed_bytes=needed, memory_bytes=memory)
+
+
+def reason_of(fit: Fit, gpu: Gpu, name: str) -> Reason:
+    """Turn a verdict about room into its reason, with the figures that a person needs."""
+    match fit.verdict:
+        case Verdict.FITS:
+            return RoomEnough(
+                gpu=gpu.name,
+                needed_bytes=fit.estimate.high_bytes,
+                share_bytes=fit.share_bytes,
+                free_bytes=fit.budget.free_bytes,
+                utilisation=fit.utilisation,
+            )
+        case Verdict.TIGHT:
+            return RoomTight(
+                gpu=gpu.name,
+                needed_low_bytes=fit.estimate.low_bytes,
+                needed_high_bytes=fit.estimate.high_bytes,
+                share_bytes=fit.share_bytes,
+                free_bytes=fit.budget.free_bytes,
+                utilisation=fit.utilisation,
+                limit=fit.limit,
+            )
+        case _ if fit.limit is Limit.FREE_MEMORY:
+            return NotEnoughFreeMemory(
+                gpu=gpu.name,
+                free_bytes=fit.budget.free_bytes,
+                total_bytes=fit.budget.total_bytes,
+                needed_bytes=fit.free_needed_bytes,
+                holders=checks.holders(gpu),
+            )
+        case _:
+            return DoesNotFit(
+                profile=name,
+                gpu=gpu.name,
+                needed_bytes=fit.estimate.low_bytes,
+                available_bytes=fit.share_bytes,
+                limit=fit.limit.value,
+            )
+
+
+def settings_of(profile: Profile, image: ImageRelease, context: int | None = None) -> Settings:
+    """Return a profile's settings, with the context that a person chose, if one did."""
+    return Settings(
+        context=context or profile.context,
+        utilisation=profile.utilisation,
+        max_num_seqs=profile.max_num_seqs,
+        max_num_batched_tokens=profile.max_num_batched_tokens,
+        kv_cache_dtype=profile.kv_cache_dtype,
+        enforce_eager=profile.enforce_eager,
+        reads_media=profile.reads_media,
+        cpu_offload_gib=profile.cpu_offload_gib,
+        release=image.version,
+    )
+
+
+def resident_bytes(registry: Registry, profile: Profile, weights: WeightsSource | None) -> int:
+    """Return what the weights take on the card.
+
+    A measured figure wins over the file sizes, and the hub's own sizes win over the registry's where they are larger:
+    too little is the dangerous direction.
+    """
+    model = registry.model_of(profile)
+    known = model.resident_bytes or model.checkpoint_bytes
+    return max(known, weights.checkpoint_bytes if weights else 0)
+
+
+def tested_on(profile: Profile, gpu: Gpu | None) -> bool:
+    """Say whether somebody measured this profile on this class of card: same capability, same tier of memory."""
+    return gpu is not None and any(_same_class(row, gpu) for row in profile.evidence if row.kind == "measured")
+
+
+def _same_class(row: Evidence, gpu: Gpu) -> bool:
+    has = gpu.compute_capability
+    if isinstance(has, Missing) or row.memory_gib is None or not isinstance(gpu.memory, GpuMemory):
+        return False
+    same_tier = math.isclose(gpu.memory.total_bytes, gib(row.memory_gib), rel_tol=SAME_TIER_TOLERANCE)
+    return same_tier and row.capability == f"{has[0]}.{has[1]}"

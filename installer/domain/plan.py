@@ -1,0 +1,375 @@
+"""The plan: every choice made, with all that the act phase needs. Deciding is pure and is run again on every click."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from installer.domain import checks
+from installer.domain.choices import Choices
+from installer.domain.facts import SCHEMA, CudaMemory, Facts, Gpu
+from installer.domain.memory import Fit, Settings, Verdict
+from installer.domain.offers import (
+    Offer,
+    RoomEnough,
+    RoomTight,
+    RunsWithoutGpu,
+    offer,
+    offers,
+    resident_bytes,
+    settings_of,
+)
+from installer.domain.problems import (
+    AnyProblem,
+    BadChoice,
+    DiskFull,
+    InstallerError,
+    LicenceNotAccepted,
+    MalformedFile,
+    NothingFits,
+    NotWritable,
+    UnknownName,
+)
+from installer.domain.registry import Flag, FlagValue, Profile, Registry
+from installer.domain.sources import FolderWeights, ImageSource, Sources, VolumeWeights, WeightsPlace, WeightsSource
+
+WEIGHTS_VOLUME = "slipway-models"
+MODELS_IN_CONTAINER = "/models"
+UNPACKED_OVER_COMPRESSED = 3
+"""A vLLM image of about 10 GB compressed takes 25 to 30 GB in the engine's store."""
+
+API_WITH_START_INTERVAL = (1, 44)
+"""Engine 25, the first that takes a health check's start interval."""
+
+
+class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    pass
+
+
+class PlannedGpu(_Part, frozen=True, kw_only=True):
+    """The card that the plan is for."""
+
+    uuid: str
+    name: str
+
+
+class Relaxation(_Part, frozen=True, kw_only=True):
+    """One setting that was lowered after a failed start, and the kind of the failure."""
+
+    field: str
+    old: str
+    new: str
+    because: str
+
+
+class Plan(_Part, frozen=True, kw_only=True):
+    """What will be done, whole: images and files with digests and sizes, every argument with its reason.
+
+    `release` names the image release of the registry; `health` is None where the image has no program to ask with.
+    """
+
+    schema: int = SCHEMA
+    slipway: str
+    registry_revision: str
+    choices: Choices
+    profile: str
+    task: Literal["chat", "vision", "image"]
+    gpu: PlannedGpu | None
+    wsl2: bool
+    release: str
+    image: ImageSource
+    pinned: bool
+    helper: ImageSource
+    weights: WeightsSource
+    place: WeightsPlace
+    settings: Settings
+    weights_bytes: int
+    native_context: int
+    flags: tuple[Flag, ...]
+    environment: dict[str, str]
+    entrypoint: tuple[str, ...]
+    health: tuple[str, ...] | None
+    knows_start_interval: bool
+    needs_key: bool
+    thinking_off: bool
+    port: int
+    container_port: int
+    fit: Fit | None
+    relaxed: tuple[Relaxation, ...] = ()
+
+    @property
+    def stack(self) -> str:
+        """Return the stack that this plan is for."""
+        return self.choices.stack
+
+    @property
+    def project(self) -> str:
+        """Return the Compose project: it never depends on a folder's name."""
+        return f"slipway-{self.choices.stack}"
+
+    @property
+    def image_reference(self) -> str:
+        """Return what the compose file names: the digest, or the tag where the person wants it to move."""
+        return self.image.by_digest if self.pinned else self.image.by_tag
+
+    @property
+    def model_path(self) -> str:
+        """Return where the container finds the weights."""
+        return f"{MODELS_IN_CONTAINER}/{self.weights.folder}"
+
+    @property
+    def download_bytes(self) -> int:
+        """Return what goes over the line at most: image and weights."""
+        return self.image.size_bytes + self.weights.size_bytes
+
+    @property
+    def arguments(self) -> tuple[Flag, ...]:
+        """Return every argument after the model, each with the reason for its value."""
+        return (*_settings_as_flags(self), *self.flags)
+
+
+class Present(_Part, frozen=True, kw_only=True):
+    """What an earlier run left here already, so that it needs no room any more. Weights are bytes."""
+
+    image: bool = False
+    weights_bytes: int = 0
+
+
+class Refusal(_Part, frozen=True, kw_only=True):
+    """Why no plan could be made: one problem at least, the first is the one to show."""
+
+    problems: tuple[AnyProblem, ...]
+
+
+def _settings_as_flags(plan: Plan) -> tuple[Flag, ...]:
+    s = plan.settings
+    rows: list[tuple[str, FlagValue, str, bool]] = [
+        ("--served-model-name", plan.profile, "stable_name", True),
+        ("--host", "0.0.0.0", "inside_the_container", True),
+        ("--port", plan.container_port, "inside_the_container", True),
+        ("--max-model-len", s.context, "context_of_the_profile", True),
+        ("--gpu-memory-utilization", s.utilisation, "share_that_is_free", plan.gpu is not None),
+        ("--max-num-seqs", s.max_num_seqs, "sequences_cost_memory", True),
+        ("--max-num-batched-tokens", s.max_num_batched_tokens, "batch_costs_memory", True),
+        ("--kv-cache-dtype", s.kv_cache_dtype, "kv_fp8_halves_cache", s.kv_cache_dtype != "auto"),
+        ("--enforce-eager", True, "graphs_do_not_fit", s.enforce_eager),
+        ("--cudagraph-capture-sizes", " ".join(map(str, s.graph_sizes)), "fewer_graphs", bool(s.graph_sizes)),
+        ("--cpu-offload-gb", s.cpu_offload_gib, "weights_in_host_memory", s.cpu_offload_gib > 0),
+    ]
+    return tuple(Flag(flag=flag, value=value, reason=reason) for flag, value, reason, given in rows if given)
+
+
+def choose_profile(facts: Facts, registry: Registry, choices: Choices) -> Offer | Refusal:
+    """Return the offer that will be planned: the chosen profile, or the best one that fits this stack.
+
+    Nothing is chosen for a person that only fits tightly.
+    """
+    problem = _unknown_names(facts, registry, choices)
+    if problem:
+        return Refusal(problems=(problem,))
+    if choices.profile is not None:
+        return _offer_of(facts, registry, choices, choices.profile)
+    mine = [o for o in offers(facts, registry, choices.gpu_uuid) if registry.profiles[o.profile].stack == choices.stack]
+    best = next((o for o in mine if o.verdict is Verdict.FITS and registry.profiles[o.profile].recommended), None)
+    if best is not None:
+        return _offer_of(facts, registry, choices, best.profile)
+    machine = checks.machine(facts)
+    names = ", ".join(gpu.name for gpu in facts.nvidia.gpus)
+    return Refusal(problems=machine or (NothingFits(gpu=names),))
+
+
+def _unknown_names(facts: Facts, registry: Registry, choices: Choices) -> AnyProblem | None:
+    if choices.profile is not None and choices.profile not in registry.profiles:
+        return UnknownName(field="profile", value=choices.profile, known=tuple(registry.profiles))
+    if choices.gpu_uuid is not None and facts.nvidia.gpus and facts.gpu(choices.gpu_uuid) is None:
+        return UnknownName(field="gpu_uuid", value=choices.gpu_uuid, known=tuple(g.uuid for g in facts.nvidia.gpus))
+    return None
+
+
+def _offer_of(facts: Facts, registry: Registry, choices: Choices, name: str) -> Offer:
+    candidates = [gpu for gpu in facts.nvidia.gpus if choices.gpu_uuid in (None, gpu.uuid)]
+    judged = [offer(facts, registry, name, gpu, choices.context) for gpu in candidates]
+    if not judged or not registry.profiles[name].gpu:
+        return offer(facts, registry, name, None, choices.context)
+    order = list(Verdict)
+    return min(judged, key=lambda o: (order.index(o.verdict), -(o.fit.spare_bytes if o.fit else 0)))
+
+
+def decide(
+    facts: Facts,
+    registry: Registry,
+    sources: Sources,
+    choices: Choices,
+    *,
+    slipway: str,
+    present: Present | None = None,
+) -> Plan | Refusal:
+    """Make the plan for one profile whose sources are known, or say everything that stands against it.
+
+    `slipway` is the version that decides; `present` is what needs no room on disk any more.
+    """
+    name = sources.profile
+    profile = registry.profile(name)
+    chosen = _offer_of(facts, registry, msgspec.structs.replace(choices, profile=name), name)
+    gpu = facts.gpu(chosen.gpu_uuid) if chosen.gpu_uuid and profile.gpu else None
+    problems = (
+        *_against_choices(registry, name, profile, choices),
+        *_against_machine(chosen),
+        *_against_image(facts, profile, sources),
+        *_against_disk(facts, sources, present or Present()),
+    )
+    if problems:
+        return Refusal(problems=problems)
+    return _planned(facts, registry, sources, choices, gpu, slipway)
+
+
+def _against_choices(registry: Registry, name: str, profile: Profile, choices: Choices) -> tuple[AnyProblem, ...]:
+    model, licence = registry.model_of(profile), registry.licence_of(profile)
+    found: list[AnyProblem] = []
+    if profile.stack != choices.stack:
+        found.append(BadChoice(field="stack", value=choices.stack, limit=profile.stack))
+    if choices.context is not None and choices.context > model.native_context:
+        found.append(BadChoice(field="context", value=str(choices.context), limit=f"<= {model.native_context}"))
+    if choices.references is not None and choices.references > profile.max_references:
+        found.append(BadChoice(field="references", value=str(choices.references), limit=f"<= {profile.max_references}"))
+    if choices.vram_budget_gib is not None and profile.task != "image":
+        found.append(BadChoice(field="vram_budget_gib", value=str(choices.vram_budget_gib), limit="task: image"))
+    if not licence.free and licence.id not in choices.accept_licenses:
+        found.append(LicenceNotAccepted(profile=name, licence=licence.id, url=licence.url))
+    return tuple(found)
+
+
+def _against_machine(chosen: Offer) -> tuple[AnyProblem, ...]:
+    if chosen.verdict in (Verdict.FITS, Verdict.TIGHT):
+        return ()
+    if isinstance(chosen.reason, RoomEnough | RoomTight | RunsWithoutGpu):
+        raise AssertionError(chosen.reason.kind)
+    return (chosen.reason,)
+
+
+def _against_image(facts: Facts, profile: Profile, sources: Sources) -> tuple[AnyProblem, ...]:
+    """Let the image's own demand on the driver have the last word over the registry's."""
+    cuda = required_cuda(sources.image.requires_cuda)
+    return checks.driver(facts, sources.image.by_tag, cuda) if profile.gpu else ()
+
+
+def required_cuda(requirement: str) -> str | None:
+    """Return the version in an image's NVIDIA_REQUIRE_CUDA, such as "cuda>=13.0 brand=…"; None if there is none."""
+    first = requirement.split(" ", 1)[0]
+    name, _, version = first.partition(">=")
+    major, dot, minor = version.partition(".")
+    return version if name == "cuda" and dot and major.isdigit() and minor.isdigit() else None
+
+
+def _against_disk(facts: Facts, sources: Sources, present: Present) -> tuple[AnyProblem, ...]:
+    image = 0 if present.image else UNPACKED_OVER_COMPRESSED * sources.image.size_bytes
+    weights = max(0, sources.weights.size_bytes - present.weights_bytes)
+    if facts.engine.docker_desktop:
+        return _engine_room(facts, image + weights)
+    return _engine_room(facts, image) + _folder_room(facts, weights)
+
+
+def _engine_room(facts: Facts, needed: int) -> tuple[AnyProblem, ...]:
+    free = facts.engine.data_root_free_bytes
+    if free is None or free >= needed:
+        return ()
+    return (DiskFull(where=facts.engine.data_root, needed_bytes=needed, free_bytes=free, engine=True),)
+
+
+def _folder_room(facts: Facts, needed: int) -> tuple[AnyProblem, ...]:
+    folder = facts.weights_folder
+    if not folder.writable:
+        return (NotWritable(path=folder.path),)
+    if folder.free_bytes is None or folder.free_bytes >= needed:
+        return ()
+    return (DiskFull(where=folder.path, needed_bytes=needed, free_bytes=folder.free_bytes),)
+
+
+def _planned(
+    facts: Facts, registry: Registry, sources: Sources, choices: Choices, gpu: Gpu | None, slipway: str
+) -> Plan:
+    profile = registry.profile(sources.profile)
+    model, image = registry.model_of(profile), registry.image_of(profile)
+    chosen = offer(facts, registry, sources.profile, gpu, choices.context, sources.weights)
+    settings = settings_of(profile, image, choices.context)
+    if chosen.fit:
+        settings = msgspec.structs.replace(settings, utilisation=chosen.fit.utilisation)
+    return Plan(
+        slipway=slipway,
+        registry_revision=registry.revision,
+        choices=choices,
+        profile=sources.profile,
+        task=profile.task,
+        gpu=PlannedGpu(uuid=gpu.uuid, name=gpu.name) if gpu else None,
+        wsl2=facts.behind_wsl2,
+        release=profile.image,
+        image=sources.image,
+        pinned=choices.docker_image_pin_digest != "",
+        helper=sources.helper,
+        weights=sources.weights,
+        place=_place(facts),
+        settings=settings,
+        weights_bytes=resident_bytes(registry, profile, sources.weights),
+        native_context=model.native_context,
+        flags=profile.flags,
+        environment=profile.environment | (profile.environment_wsl2 if facts.behind_wsl2 else {}),
+        entrypoint=image.entrypoint,
+        health=image.health,
+        knows_start_interval=_api(facts.engine.api_version) >= API_WITH_START_INTERVAL,
+        needs_key=image.auth == "key",
+        thinking_off=profile.thinking_off,
+        port=choices.port or next(iter(facts.ports.free), 8000),
+        container_port=image.port,
+        fit=chosen.fit,
+    )
+
+
+def _place(facts: Facts) -> WeightsPlace:
+    """Choose where the weights lie: a bind mount from NTFS into Docker Desktop reads at about 20 MB/s."""
+    if facts.engine.docker_desktop:
+        return VolumeWeights(volume=WEIGHTS_VOLUME)
+    return FolderWeights(folder=facts.weights_folder.path)
+
+
+def _api(version: str) -> tuple[int, int]:
+    major, _, minor = version.partition(".")
+    return (int(major), int(minor)) if major.isdigit() and minor.isdigit() else (0, 0)
+
+
+def decide_again(plan: Plan, facts: Facts, registry: Registry, cuda: CudaMemory | None) -> Plan | Refusal:
+    """Decide with CUDA's own figure, which has the last word before the big pull and before the start."""
+    if plan.gpu is None or cuda is None:
+        return plan
+    gpu = facts.with_cuda(plan.gpu.uuid, cuda).gpu(plan.gpu.uuid)
+    if gpu is None:
+        return Refusal(problems=(UnknownName(field="gpu_uuid", value=plan.gpu.uuid, known=()),))
+    seen = facts.with_cuda(plan.gpu.uuid, cuda)
+    chosen = offer(seen, registry, plan.profile, gpu, plan.choices.context, plan.weights)
+    against = _against_machine(chosen)
+    if against:
+        return Refusal(problems=against)
+    assert chosen.fit is not None
+    settings = msgspec.structs.replace(plan.settings, utilisation=chosen.fit.utilisation)
+    return msgspec.structs.replace(plan, settings=settings, fit=chosen.fit)
+
+
+def disk_refusal(plan: Plan, data_root: str, free_bytes: int) -> Refusal | None:
+    """Say whether the engine's own disk, as a container saw it, has no room for the image (and weights in a volume)."""
+    needed = UNPACKED_OVER_COMPRESSED * plan.image.size_bytes
+    if isinstance(plan.place, VolumeWeights):
+        needed += plan.weights.size_bytes
+    if free_bytes >= needed:
+        return None
+    return Refusal(problems=(DiskFull(where=data_root, needed_bytes=needed, free_bytes=free_bytes, engine=True),))
+
+
+def from_json(text: str | bytes, path: str) -> Plan:
+    """Read a plan. Raises InstallerError(MalformedFile) with the path inside the document and the reason."""
+    try:
+        plan = msgspec.json.decode(text, type=Plan)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InstallerError(MalformedFile.of(path, error)) from error
+    if plan.schema != SCHEMA:
+        raise InstallerError(MalformedFile(path=path, where="$.schema", reason=f"expected {SCHEMA}"))
+    return plan

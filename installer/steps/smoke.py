@@ -1,0 +1,186 @@
+"""The proof: real requests to the server that was started. One code path for every front end.
+
+"Healthy" proves nothing: a server can be healthy and never answer. Each check has a name, a time and a figure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Literal
+
+import msgspec
+
+from installer.domain.problems import InstallerError, NotAnswering, SmokeFailed
+from installer.steps.cancel import Cancel
+from installer.steps.ports import Clock, Server, ServerAnswer
+
+Outcome = Literal["passed", "failed", "not_applicable"]
+
+EXPECTED_WORD = "alive"
+PROMPT = f"Answer with exactly one word: {EXPECTED_WORD}"
+QUICK_SECONDS = 10.0
+FIRST_ANSWER_SECONDS = 300.0
+"""The first NVFP4 request tunes its kernels for one to three minutes (public reports)."""
+
+
+class _Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    pass
+
+
+class Target(_Value, frozen=True, kw_only=True):
+    """Where to ask and what the plan promised. `context` is None for a server whose limit is not ours to know."""
+
+    port: int
+    model: str
+    context: int | None
+    thinking_off: bool = False
+
+
+class Check(_Value, frozen=True, kw_only=True):
+    """One check: `figure` is what was measured or read, `detail` why it failed or does not apply."""
+
+    name: str
+    outcome: Outcome
+    seconds: float
+    figure: str = ""
+    detail: str = ""
+
+
+class SmokeReport(_Value, frozen=True, kw_only=True):
+    """All checks of one container's start, in the order they ran."""
+
+    container: str
+    started_at: str
+    at: str
+    checks: tuple[Check, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Say whether no check failed."""
+        return all(check.outcome != "failed" for check in self.checks)
+
+
+class _Failure(Exception):
+    """What a check found wrong."""
+
+
+class _NotApplicable(Exception):
+    """Why a check says nothing about this server."""
+
+
+def run(
+    target: Target, container: str, started_at: str, server: Server, clock: Clock, key: str | None, cancel: Cancel
+) -> SmokeReport:
+    """Ask for health, models and one real completion.
+
+    Raises InstallerError: NotAnswering where the server is healthy and a request gets no answer, SmokeFailed otherwise.
+    """
+    asked = _Asked(target, server, key)
+    checks: list[Check] = []
+    for name, check in (("health", asked.health), ("models", asked.models), ("completion", asked.completion)):
+        cancel.check()
+        checks.append(_timed(name, check, clock))
+    report = SmokeReport(container=container, started_at=started_at, at=clock.now(), checks=tuple(checks))
+    if asked.silent_after:
+        raise InstallerError(NotAnswering(seconds=asked.silent_after))
+    if not report.passed:
+        failed = [check for check in checks if check.outcome == "failed"]
+        raise InstallerError(SmokeFailed(checks=tuple(c.name for c in failed), details=tuple(c.detail for c in failed)))
+    return report
+
+
+def _timed(name: str, check: Callable[[], str], clock: Clock) -> Check:
+    began = clock.monotonic()
+    outcome: Outcome = "passed"
+    figure = detail = ""
+    try:
+        figure = check()
+    except _Failure as failure:
+        outcome, detail = "failed", str(failure)
+    except _NotApplicable as reason:
+        outcome, detail = "not_applicable", str(reason)
+    return Check(name=name, outcome=outcome, seconds=round(clock.monotonic() - began, 3), figure=figure, detail=detail)
+
+
+class _Asked:
+    """The requests of one run, each returning its figure."""
+
+    def __init__(self, target: Target, server: Server, key: str | None) -> None:
+        self.target = target
+        self.server = server
+        self.key = key
+        self.silent_after = 0.0
+
+    def health(self) -> str:
+        answer = self.server.get(self.target.port, "/health", QUICK_SECONDS)
+        if answer.status != 200:
+            raise _Failure(_status(answer))
+        return _status(answer)
+
+    def models(self) -> str:
+        answer = self.server.get(self.target.port, "/v1/models", QUICK_SECONDS, self.key)
+        entry = self._entry(answer)
+        length = entry.get("max_model_len")
+        if self.target.context is None or length is None:
+            return str(entry["id"])
+        if length != self.target.context:
+            raise _Failure(f"max_model_len {length}, expected {self.target.context}")
+        return f"{entry['id']}, {length}"
+
+    def _entry(self, answer: ServerAnswer) -> dict[str, Any]:
+        document = _document(answer)
+        listed = document.get("data")
+        entries = [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+        named = next((entry for entry in entries if entry.get("id") == self.target.model), None)
+        if named is None:
+            raise _Failure(f"{self.target.model} is not among {[entry.get('id') for entry in entries]}")
+        return named
+
+    def completion(self) -> str:
+        body: dict[str, object] = {
+            "model": self.target.model,
+            "messages": [{"role": "user", "content": PROMPT}],
+            "temperature": 0,
+            "max_tokens": 64,
+        }
+        if self.target.thinking_off:
+            body["chat_template_kwargs"] = {"enable_thinking": False}
+        answer = self.server.post(self.target.port, "/v1/chat/completions", body, FIRST_ANSWER_SECONDS, self.key)
+        if answer.status == 0:
+            self.silent_after = answer.seconds
+        content = _content(_document(answer))
+        if not re.search(rf"\b{EXPECTED_WORD}\b", content, re.IGNORECASE):
+            raise _Failure(f"expected {EXPECTED_WORD!r}, got {content[:80]!r}")
+        return content.strip()[:80]
+
+
+def _document(answer: ServerAnswer) -> dict[str, Any]:
+    if answer.status != 200:
+        raise _Failure(_status(answer))
+    try:
+        document = msgspec.json.decode(answer.body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise _Failure(f"not JSON: {answer.body[:80]!r}") from error
+    if not isinstance(document, dict):
+        raise _Failure(f"not an object: {answer.body[:80]!r}")
+    return document
+
+
+def _content(document: dict[str, Any]) -> str:
+    try:
+        choice = document["choices"][0]
+        content = choice["message"].get("content")
+        finish = choice.get("finish_reason")
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        raise _Failure("the answer has no message") from error
+    if not isinstance(content, str) or not content.strip():
+        raise _Failure(f"empty content, finish_reason {finish}")
+    return content
+
+
+def _status(answer: ServerAnswer) -> str:
+    if answer.status == 0:
+        return f"no answer in {answer.seconds:.0f} s"
+    body = "" if answer.status == 200 else f": {answer.body[:200].decode(errors='replace')}"
+    return f"HTTP {answer.status}{body}"

@@ -1,0 +1,269 @@
+"""Starting: files, gate, Compose, and waiting until the server serves, judged by log and state, not by a clock."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import math
+import secrets as random
+from pathlib import Path
+
+from installer.domain import compose, diagnosis
+from installer.domain.checks import holders
+from installer.domain.facts import CudaMemory, Facts
+from installer.domain.plan import Plan
+from installer.domain.problems import (
+    AnyProblem,
+    CardHeldByStack,
+    ContainerNotOurs,
+    EditedByHand,
+    EngineLost,
+    InstallerError,
+    NeverHealthy,
+    NotEnoughFreeMemory,
+    PortTaken,
+)
+from installer.domain.units import GB
+from installer.steps.cancel import Cancel
+from installer.steps.events import BackedUp, Phase, Step
+from installer.steps.home import StackHome, back_up, read_bytes, write_atomically
+from installer.steps.job import Job
+from installer.steps.ports import ContainerState
+
+POLL_SECONDS = 0.5
+TAIL_LINES = 400
+BOTH_STACKS_FROM_BYTES = 48 * GB
+"""From here on two stacks may hold one card at the same time."""
+
+PATIENCE_SECONDS = {
+    "starting": 600.0,
+    "weights": 900.0,
+    "compile": 2700.0,
+    "kv_cache": 1200.0,
+    "graphs": 1200.0,
+    "serving": 300.0,
+}
+"""How long log and health may stand still in each phase; one public first start compiled for 37 minutes in silence."""
+
+
+def current_container(plan: Plan, job: Job) -> ContainerState | None:
+    """Return the stack's container, if there is one. Raises InstallerError(ContainerNotOurs) for a stranger's."""
+    found = job.ports.engine.containers(plan.project)
+    stranger = next((container for container in found if not container.fingerprint), None)
+    if stranger:
+        raise InstallerError(ContainerNotOurs(name=stranger.name))
+    return found[0] if found else None
+
+
+def serving(plan: Plan, job: Job) -> ContainerState | None:
+    """Return the container if it runs exactly this plan and serves."""
+    container = current_container(plan, job)
+    if container is None or container.status != "running" or container.restart_count:
+        return None
+    same = container.fingerprint == compose.fingerprint(plan)
+    return container if same and _is_healthy(container, plan, job) else None
+
+
+def stop_outdated(plan: Plan, job: Job) -> None:
+    """Stop our own container if it runs another plan, so that the card's memory is there to be judged."""
+    container = current_container(plan, job)
+    if container is None or container.status != "running" or container.fingerprint == compose.fingerprint(plan):
+        return
+    file = job.home.path(compose.file_name(plan.stack))
+    job.run.step(Step.STOP, lambda _, __: job.ports.stack.stop(str(file)))
+
+
+def start(plan: Plan, job: Job) -> ContainerState:
+    """Write the files, pass the gate, start and wait until it serves; what this started is taken down on a failure."""
+    _write_files(plan, job)
+    running = serving(plan, job)
+    if running:
+        job.run.skip(Step.GATE)
+        job.run.skip(Step.START)
+        return running
+    _pass_gate(plan, job)
+    return job.run.step(Step.START, lambda _, cancel: _up(plan, job, cancel))
+
+
+def _write_files(plan: Plan, job: Job) -> None:
+    rendered = compose.render(plan)
+    path = job.home.path(rendered.name)
+    key = key_for(plan, job)
+    env = None if key is None else compose.env_text(key).encode()
+    env_path = job.home.path(rendered.env_name)
+    same_file = read_bytes(path) == rendered.text.encode()
+    same_env = env is None or (read_bytes(env_path) == env and _is_private(env_path))
+    if same_file and same_env:
+        job.run.skip(Step.FILES)
+    else:
+        job.run.step(Step.FILES, lambda _, __: _replace(path, rendered.text, env_path, env, job))
+    job.home.save_plan(plan)
+
+
+def _replace(path: Path, text: str, env_path: Path, env: bytes | None, job: Job) -> None:
+    old = read_bytes(path)
+    if old is not None and old != text.encode():
+        if edited_by_hand(job.home, path, old) and not job.overwrite:
+            raise InstallerError(EditedByHand(path=str(path), diff=difference(old, text)))
+        job.run.notice(Step.FILES, BackedUp(path=str(path), backup=str(back_up(path))))
+    for created in (path, env_path) if env else (path,):
+        job.home.note_created("file", created.name)
+    if env is not None:
+        write_atomically(env_path, env, mode=0o600)
+    write_atomically(path, text)
+    write_atomically(_hash_path(path), hashlib.sha256(text.encode()).hexdigest() + "\n")
+    job.ports.stack.check(str(path))
+
+
+def edited_by_hand(home: StackHome, path: Path, content: bytes) -> bool:
+    """Say whether a compose file is not the one that we wrote last."""
+    known = read_bytes(_hash_path(home.path(path.name)))
+    return known is None or known.decode().strip() != hashlib.sha256(content).hexdigest()
+
+
+def difference(old: bytes, new: str) -> str:
+    """Return a unified diff from the file on disk to the one that would replace it."""
+    lines = difflib.unified_diff(
+        old.decode(errors="replace").splitlines(), new.splitlines(), "on disk", "new", lineterm="", n=2
+    )
+    return "\n".join(lines)
+
+
+def _hash_path(path: Path) -> Path:
+    return path.with_name(f".{path.name}.sha256")
+
+
+def _is_private(path: Path) -> bool:
+    return path.stat().st_mode & 0o077 == 0
+
+
+def key_for(plan: Plan, job: Job) -> str | None:
+    """Return the API key: the one that was given, else the one that is there, else a new one."""
+    if not plan.needs_key:
+        return None
+    if job.secrets.api_key is not None:
+        return job.secrets.api_key
+    text = read_bytes(job.home.path(compose.env_name(plan.stack)))
+    known = compose.key_from_env(text.decode(errors="replace")) if text else None
+    if known is None:
+        known = random.token_urlsafe(32)
+    return known
+
+
+def _pass_gate(plan: Plan, job: Job) -> None:
+    """Measure once more right before the start: a window opened meanwhile is enough to fail vLLM's own gate."""
+    _port_is_free(plan, job)
+    if plan.gpu is None:
+        job.run.skip(Step.GATE)
+        return
+    uuid = plan.gpu.uuid
+    _card_is_ours(plan, job)
+
+    def measure(_: object, cancel: Cancel) -> None:
+        reading = job.ports.engine.probe(plan.helper, uuid, cancel)
+        if reading.cuda is not None:
+            check_gate(plan, job.facts, reading.cuda)
+
+    job.run.step(Step.GATE, measure)
+
+
+def check_gate(plan: Plan, facts: Facts, cuda: CudaMemory) -> None:
+    """Apply vLLM's own start gate. Raises InstallerError(NotEnoughFreeMemory) with the bytes that are short."""
+    needed = math.ceil(cuda.total_bytes * plan.settings.utilisation)
+    if cuda.free_bytes >= needed or plan.gpu is None:
+        return
+
+    gpu = facts.gpu(plan.gpu.uuid)
+    raise InstallerError(
+        NotEnoughFreeMemory(
+            gpu=plan.gpu.name,
+            free_bytes=cuda.free_bytes,
+            total_bytes=cuda.total_bytes,
+            needed_bytes=needed,
+            holders=holders(gpu) if gpu else (),
+        )
+    )
+
+
+def _port_is_free(plan: Plan, job: Job) -> None:
+    owner = job.ports.machine.port_owner(plan.port)
+    ours = current_container(plan, job)
+    if owner is not None and not (ours and ours.status in ("running", "restarting")):
+        raise InstallerError(PortTaken(port=plan.port, owner=owner))
+
+
+def _card_is_ours(plan: Plan, job: Job) -> None:
+    """Below 48 GB one stack holds the card at a time."""
+    total = plan.fit.budget.total_bytes if plan.fit else 0
+    other = "images" if plan.stack == "chat" else "chat"
+    if total >= BOTH_STACKS_FROM_BYTES:
+        return
+    if any(container.status == "running" for container in job.ports.engine.containers(f"slipway-{other}")):
+        raise InstallerError(CardHeldByStack(stack=plan.stack, other=other))
+
+
+def _up(plan: Plan, job: Job, cancel: Cancel) -> ContainerState:
+    file = str(job.home.path(compose.file_name(plan.stack)))
+    job.home.note_created("project", plan.project)
+    try:
+        job.ports.stack.up(file, cancel)
+        return wait_until_serving(plan, job, cancel)
+    except BaseException:
+        _take_down(file, job)
+        raise
+
+
+def _take_down(file: str, job: Job) -> None:
+    """Remove what this run started; the failure that led here is the one to tell, not one of the clean-up."""
+    try:
+        job.ports.stack.down(file)
+    except InstallerError:
+        return
+
+
+def wait_until_serving(plan: Plan, job: Job, cancel: Cancel) -> ContainerState:
+    """Wait until the container is healthy; end at once when it ends, and when nothing moves for too long."""
+    clock = job.ports.clock
+    seen_log, seen_phase, moved_at = b"", "", clock.monotonic()
+    while True:
+        container = current_container(plan, job)
+        if container is None:
+            raise InstallerError(EngineLost(operation="start"))
+        log = job.ports.engine.logs(container.id, TAIL_LINES)
+        text = log.decode(errors="replace")
+        if container.status in ("exited", "dead", "restarting") or container.restart_count:
+            raise InstallerError(_why_it_ended(container, text, job))
+        if _is_healthy(container, plan, job):
+            return container
+        if log != seen_log:
+            seen_log, moved_at = log, clock.monotonic()
+        reached = diagnosis.phase(text)
+        if reached != seen_phase:
+            seen_phase = reached
+            job.run.notice(Step.START, Phase(name=reached))
+        still = clock.monotonic() - moved_at
+        if still > job.patience_s.get(reached, PATIENCE_SECONDS[reached]):
+            raise InstallerError(
+                NeverHealthy(phase=reached, seconds=round(still), lines=diagnosis.relevant_lines(text))
+            )
+        clock.wait(POLL_SECONDS, cancel)
+
+
+def _why_it_ended(container: ContainerState, log: str, job: Job) -> AnyProblem:
+    return diagnosis.of_container(
+        log,
+        container.exit_code,
+        out_of_memory=container.out_of_memory,
+        host_memory_bytes=job.facts.engine.memory_bytes,
+    )
+
+
+def _is_healthy(container: ContainerState, plan: Plan, job: Job) -> bool:
+    """Trust Docker's word; ask from the host where the image has no health program or that program itself fails."""
+    if container.status != "running":
+        return False
+    if container.health == "healthy":
+        return True
+    if container.health == "starting":
+        return False
+    return job.ports.server.get(plan.port, "/health", timeout_s=5.0).status == 200
