@@ -43,7 +43,7 @@ def main() -> int:
         target = FLAGS_FOLDER / f"{release}.yaml"
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(as_yaml(release, flags), encoding="utf-8", newline="\n")
-        print(f"{target.name}: {len(flags)}")  # noqa: T201 - this is what the script says
+        print(f"{target.name}: {len(flags)}")
     return 0
 
 
@@ -105,10 +105,6 @@ def _frontend_flags(frontend: ast.Module, configs: dict[str, ast.ClassDef]) -> s
     found = _added_arguments(builder, configs)
     for field, annotation in _fields("FrontendArgs", configs).items():
         found |= _with_negation(f"--{field.replace('_', '-')}", negated=_is_switch(annotation))
-    for node in ast.walk(configs["FrontendArgs"]):
-        # frontend_kwargs["field"]["flags"] = ["-x"]
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]).endswith("['flags']"):
-            found |= set(ast.literal_eval(node.value))
     return found
 
 

@@ -6,7 +6,6 @@ import contextlib
 import email.utils
 import ipaddress
 import re
-import socket
 import ssl
 import time
 from collections.abc import Callable
@@ -34,9 +33,9 @@ from installer.domain.problems import (
 CONNECT_TIMEOUT_S = 10.0
 READ_TIMEOUT_S = 30.0
 
-# What a read can raise once the answer has begun: urllib3's own kinds, the socket's, and ValueError for a TLS socket
-# that another thread shut down.
-READ_ERRORS = (urllib3.exceptions.HTTPError, requests.RequestException, OSError, ValueError)
+# What an exchange can raise: also urllib3's own kinds and the socket's, and ValueError for an address that is none or a
+# TLS socket that another thread shut down.
+FAILURES = (urllib3.exceptions.HTTPError, requests.RequestException, OSError, ValueError)
 
 _NETWORK_SIGN_IN = 511
 _RATE_LIMIT = re.compile(r";\s*t=(\d+)")
@@ -49,6 +48,7 @@ class Bearer(requests.auth.AuthBase):
         self._token = token
 
     def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        """Put the token into a request. It is not kept on a redirect to another host."""
         if self._token:
             request.headers["Authorization"] = f"Bearer {self._token}"
         return request
@@ -131,10 +131,15 @@ def status_problem(response: requests.Response) -> AnyProblem | None:
     if status == _NETWORK_SIGN_IN or (status == 200 and is_web_page(response)):
         return CaptivePortal(url=without_query(response.url))
     if status == 429:
-        return RateLimited(host=host_of(response.url), retry_after_s=retry_after(response))
+        return rate_limited(response)
     if status >= 500:
         return ServerError(host=host_of(response.url), status=status)
     return None
+
+
+def rate_limited(response: requests.Response) -> RateLimited:
+    """Return the Problem of a host that asks to come back later."""
+    return RateLimited(host=host_of(response.url), retry_after_s=retry_after(response))
 
 
 def is_web_page(response: requests.Response) -> bool:
@@ -203,7 +208,7 @@ def ask(
             problem = status_problem(response)
             if problem is None:
                 return response
-        except (requests.RequestException, urllib3.exceptions.HTTPError, socket.error) as error:
+        except FAILURES as error:
             problem, cause = problem_of(error, url), error
         if attempt + 1 == tries or not isinstance(problem, Unreachable | ServerError):
             raise InstallerError(problem) from cause

@@ -8,7 +8,6 @@ import json
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any, Self
@@ -94,7 +93,7 @@ class Sink(ABC):
 
     def __init__(self, where: str, *, in_engine: bool = False) -> None:
         self.where = where
-        self._in_engine = in_engine
+        self.in_engine = in_engine
 
     @abstractmethod
     def _run(self, operation: str, arguments: list[Any], data: bytes | None) -> Any:
@@ -107,7 +106,9 @@ class Sink(ABC):
         except OSError as error:
             raise InstallerError(self._problem(error)) from error
         except UnsafeName as error:
-            raise InstallerError(MalformedFile(path=self.where, where=ascii(str(error)), reason="unsafe name")) from error
+            raise InstallerError(
+                MalformedFile(path=self.where, where=ascii(str(error)), reason="unsafe name")
+            ) from error
 
     def listing(self) -> dict[str, Entry]:
         """Return every file by its relative name with forward slashes."""
@@ -139,7 +140,7 @@ class Sink(ABC):
 
     def _problem(self, error: OSError) -> AnyProblem:
         if error.errno in _NO_ROOM:
-            return DiskFull(where=self.where, needed_bytes=None, free_bytes=None, engine=self._in_engine)
+            return DiskFull(where=self.where, needed_bytes=None, free_bytes=None, engine=self.in_engine)
         name = errno.errorcode.get(error.errno or 0, type(error).__name__)
         return NotWritable(path=str(error.filename or self.where), reason=name)
 
@@ -284,6 +285,3 @@ def _engine_errors(operation: str) -> Iterator[None]:
         raise InstallerError(EngineFailed(operation=operation, detail=str(error.explanation or error))) from error
     except (docker.errors.DockerException, requests.RequestException, OSError) as error:
         raise InstallerError(EngineLost(operation=operation, detail=type(error).__name__)) from error
-
-
-OpenSink = AbstractContextManager[Sink]

@@ -241,7 +241,7 @@ def from_json(text: str | bytes, path: str = "") -> Facts:
     text = text.removeprefix("\ufeff") if isinstance(text, str) else text.removeprefix(b"\xef\xbb\xbf")
     try:
         facts = msgspec.json.decode(text, type=Facts)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeError) as error:
         raise InstallerError(MalformedFile.of(path, error)) from error
     if facts.schema != SCHEMA:
         raise InstallerError(

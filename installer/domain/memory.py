@@ -337,7 +337,8 @@ def judge(architecture: Architecture, weights_bytes: int, settings: Settings, ro
         return fit(Verdict.FITS, Limit.NONE, safe)
     highest = min(cap, room.utilisation_max)
     if _inside(need.low_bytes, highest, room):
-        return fit(Verdict.TIGHT, _limit(need, highest, room), highest)
+        short_of_free = _inside(need.high_bytes, highest, room)
+        return fit(Verdict.TIGHT, Limit.FREE_MEMORY if short_of_free else _limit(need, highest, room), highest)
     if _inside(need.low_bytes, cap, room):
         return fit(Verdict.NO, Limit.FREE_MEMORY, cap)
     return fit(Verdict.NO, _limit(need, cap, room), cap)

@@ -187,11 +187,14 @@ def _unknown_names(facts: Facts, registry: Registry, choices: Choices) -> AnyPro
     return None
 
 
-def _offer_of(facts: Facts, registry: Registry, choices: Choices, name: str) -> Offer:
+def _offer_of(
+    facts: Facts, registry: Registry, choices: Choices, name: str, weights: WeightsSource | None = None
+) -> Offer:
+    """Judge the profile on the card that was chosen, or on the one that suits it best."""
     candidates = [gpu for gpu in facts.nvidia.gpus if choices.gpu_uuid in (None, gpu.uuid)]
-    judged = [offer(facts, registry, name, gpu, choices.context) for gpu in candidates]
+    judged = [offer(facts, registry, name, gpu, choices.context, weights) for gpu in candidates]
     if not judged or not registry.profiles[name].gpu:
-        return offer(facts, registry, name, None, choices.context)
+        return offer(facts, registry, name, None, choices.context, weights)
     order = list(Verdict)
     return min(judged, key=lambda o: (order.index(o.verdict), -(o.fit.spare_bytes if o.fit else 0)))
 
@@ -211,7 +214,7 @@ def decide(
     """
     name = sources.profile
     profile = registry.profile(name)
-    chosen = _offer_of(facts, registry, msgspec.structs.replace(choices, profile=name), name)
+    chosen = _offer_of(facts, registry, choices, name, sources.weights)
     gpu = facts.gpu(chosen.gpu_uuid) if chosen.gpu_uuid and profile.gpu else None
     problems = (
         *_against_choices(registry, name, profile, choices),
@@ -362,6 +365,18 @@ def disk_refusal(plan: Plan, data_root: str, free_bytes: int) -> Refusal | None:
     if free_bytes >= needed:
         return None
     return Refusal(problems=(DiskFull(where=data_root, needed_bytes=needed, free_bytes=free_bytes, engine=True),))
+
+
+def refusal_of(chosen: Offer, registry: Registry, choices: Choices) -> Refusal | None:
+    """Say what stands against an offer before the network was asked."""
+    profile = registry.profile(chosen.profile)
+    problems = (*_against_choices(registry, chosen.profile, profile, choices), *_against_machine(chosen))
+    return Refusal(problems=problems) if problems else None
+
+
+def to_json(plan: Plan) -> bytes:
+    """Return a plan as it is written to disk."""
+    return msgspec.json.format(msgspec.json.encode(plan), indent=2) + b"\n"
 
 
 def from_json(text: str | bytes, path: str) -> Plan:

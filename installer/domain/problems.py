@@ -76,6 +76,12 @@ class UsageProblem(Problem, frozen=True, kw_only=True):
     action = Action.CORRECT_INPUT
 
 
+class BadArguments(UsageProblem, frozen=True, kw_only=True):
+    """The command line cannot be read. `detail` names flags, never their values: one of them may be a secret."""
+
+    detail: str
+
+
 class MalformedFile(UsageProblem, frozen=True, kw_only=True):
     """A file (registry, answers, machine, plan) that cannot be read: `where` is the path inside the document."""
 
@@ -731,7 +737,8 @@ class Bug(Problem, frozen=True, kw_only=True):
 
 
 AnyProblem = (
-    MalformedFile
+    BadArguments
+    | MalformedFile
     | FileUnreadable
     | UnknownName
     | BadChoice

@@ -224,7 +224,12 @@ def parse(texts: Mapping[str, str]) -> Registry:
     for path, text in texts.items():
         for key, value in _mapping(path, text).items():
             if key == "flags":
-                merged["flags"].update(value if isinstance(value, dict) else {"": value})
+                for release, names in _flag_lists(path, value).items():
+                    if release in merged["flags"]:
+                        raise InstallerError(
+                            MalformedFile(path=path, where=f"$.flags.{release}", reason="stands in two files")
+                        )
+                    merged["flags"][release] = names
             elif key in merged:
                 raise InstallerError(
                     MalformedFile(path=path, where=f"$.{key}", reason=f"stands in {origin[key]} already")
@@ -235,7 +240,7 @@ def parse(texts: Mapping[str, str]) -> Registry:
     try:
         registry = msgspec.convert(merged, type=Registry)
     except msgspec.ValidationError as error:
-        problem = MalformedFile.of("", error)
+        problem = _with_entry_named(MalformedFile.of("", error), merged)
         section = problem.where.removeprefix("$.").split(".")[0].split("[")[0]
         raise InstallerError(msgspec.structs.replace(problem, path=origin.get(section, "registry"))) from error
     for where, reason in _broken_references(registry):
@@ -244,27 +249,69 @@ def parse(texts: Mapping[str, str]) -> Registry:
     return registry
 
 
+def _with_entry_named(problem: MalformedFile, merged: Mapping[str, Any]) -> MalformedFile:
+    """Say which entry is meant: msgspec writes `$.profiles[...].context` for every one of them."""
+    section = problem.where.removeprefix("$.").split("[...]")[0]
+    shape = {
+        "licences": Licence,
+        "architectures": Architecture,
+        "models": Model,
+        "profiles": Profile,
+        "images": ImageRelease,
+    }.get(section)
+    entries = merged.get(section)
+    if shape is None or not isinstance(entries, dict):
+        return problem
+    for name, entry in entries.items():
+        try:
+            msgspec.convert(entry, type=shape)
+        except msgspec.ValidationError as error:
+            named = MalformedFile.of(problem.path, error)
+            return msgspec.structs.replace(named, where=f"$.{section}.{name}{named.where.removeprefix('$')}")
+    return problem
+
+
 def _mapping(path: str, text: str) -> dict[str, Any]:
     try:
-        value = yaml.load(text, Loader=_UniqueKeys)  # noqa: S506 - a SafeLoader that also refuses doubled keys
+        value = yaml.load(text, Loader=_StrictKeys)  # noqa: S506 - a SafeLoader that is strict about keys
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "$"
         raise InstallerError(MalformedFile(path=path, where=where, reason=error.problem or "not YAML")) from error
     except yaml.YAMLError as error:
         raise InstallerError(MalformedFile(path=path, where="$", reason=str(error).splitlines()[0])) from error
-    if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
+    except (ValueError, LookupError, AttributeError, TypeError, RecursionError) as error:
+        # PyYAML's constructors let these through: a date that no calendar has, `!!bool perhaps`, endless nesting.
+        raise InstallerError(MalformedFile(path=path, where="$", reason=f"not YAML: {error}")) from error
+    if not isinstance(value, dict):
         raise InstallerError(MalformedFile(path=path, where="$", reason="expected a mapping with names as keys"))
     return value
 
 
-class _UniqueKeys(yaml.SafeLoader):
-    """YAML lets a key stand twice and keeps the last; in a registry that is a mistake."""
+def _flag_lists(path: str, value: object) -> dict[str, frozenset[str]]:
+    """Read what one of the flag files says, so that an error names that file and not another."""
+    try:
+        return msgspec.convert(value, type=dict[str, frozenset[str]])
+    except msgspec.ValidationError as error:
+        problem = MalformedFile.of(path, error)
+        where = "$.flags" + problem.where.removeprefix("$")
+        raise InstallerError(msgspec.structs.replace(problem, where=where)) from error
+
+
+_TAGS_OF_KEYS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:merge")
+
+
+class _StrictKeys(yaml.SafeLoader):
+    """YAML lets a key stand twice, and be a number; in a registry either is a mistake."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
         for key_node, _ in node.value:
             key = str(getattr(key_node, "value", ""))
+            if isinstance(key_node, yaml.ScalarNode) and key_node.tag not in _TAGS_OF_KEYS:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key {key} is no text without quotes", key_node.start_mark
+                )
             if key in seen:
                 raise yaml.constructor.ConstructorError(
                     None, None, f"the key {key!r} stands twice", key_node.start_mark

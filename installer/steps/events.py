@@ -8,6 +8,7 @@ import msgspec
 
 from installer.domain.plan import Relaxation
 from installer.domain.problems import AnyProblem, snake_case
+from installer.steps.smoke import SmokeReport
 
 
 class Step(StrEnum):
@@ -114,6 +115,12 @@ class Failed(_Event, frozen=True, kw_only=True):
     problem: AnyProblem
 
 
+class Proved(_Event, frozen=True, kw_only=True):
+    """The proof by real requests, whole, whether it passed or not."""
+
+    report: SmokeReport
+
+
 class Settled(_Event, frozen=True, kw_only=True):
     """The run is over: `ok`, `cancelled`, or `failed` with its problem."""
 
@@ -122,4 +129,4 @@ class Settled(_Event, frozen=True, kw_only=True):
     seconds: float
 
 
-Event = Started | Progress | Notice | Skipped | Finished | Failed | Settled
+Event = Started | Progress | Notice | Skipped | Finished | Failed | Proved | Settled

@@ -29,7 +29,7 @@ from installer.domain import plan as plans
 from installer.domain.plan import Plan
 from installer.domain.problems import AlreadyRunning, DiskFull, InstallerError, MalformedFile, NotInstalled, NotWritable
 from installer.domain.sources import Sources
-from installer.steps.events import Event
+from installer.steps.events import Event, Progress
 
 BACKUPS_KEPT = 5
 
@@ -110,7 +110,7 @@ class StackHome:
 
     def save_plan(self, plan: Plan) -> None:
         """Keep the plan."""
-        write_atomically(self.folder / "plan.json", _json(plan))
+        write_atomically(self.folder / "plan.json", plans.to_json(plan))
 
     def created(self) -> tuple[Created, ...]:
         """Return what this installation made, oldest first."""
@@ -123,8 +123,18 @@ class StackHome:
         if made not in known:
             write_atomically(self.folder / "created.json", _json((*known, made)))
 
+    def begin_record(self) -> None:
+        """Begin a new record of events and keep the one before."""
+        record = self.folder / "events.jsonl"
+        if record.exists():
+            with _writing(record):
+                record.replace(self.folder / "events.previous.jsonl")
+
     def append(self, event: Event) -> None:
-        """Add an event to the stack's record."""
+        """Add an event to the stack's record; progress is left out, it would be most of it."""
+        if isinstance(event, Progress):
+            return
+        make_folder(self.folder)
         with _writing(self.folder), (self.folder / "events.jsonl").open("ab") as record:
             record.write(msgspec.json.encode(event) + b"\n")
 

@@ -8,11 +8,11 @@ from installer.domain import checks
 from installer.domain import plan as plans
 from installer.domain.ladder import relax
 from installer.domain.plan import Plan, Refusal
-from installer.domain.problems import InstallerError
+from installer.domain.problems import AnyProblem, InstallerError, RelaxRefused
 from installer.domain.sources import FolderWeights
 from installer.steps import smoke, start
 from installer.steps.cancel import Cancel
-from installer.steps.events import Advice, Recomputed, Step
+from installer.steps.events import Advice, Proved, Recomputed, Step
 from installer.steps.home import read_bytes, write_atomically
 from installer.steps.job import Job
 from installer.steps.ports import ContainerState, Report
@@ -40,11 +40,19 @@ def install(plan: Plan, job: Job) -> Installed:
     plan, container = job.run.ladder(
         plan,
         lambda relaxed: start.start(relaxed, job),
-        lambda failed, problem: relax(failed, problem, consent=job.consent),
+        lambda failed, problem: _relax(failed, problem, job),
         Step.START,
     )
     _keep_autostart(plan, job)
     return Installed(plan=plan, report=prove(plan, container, job))
+
+
+def _relax(plan: Plan, problem: AnyProblem, job: Job) -> Plan | Refusal:
+    """Lower one setting; below a value that the person chose only if the person agrees now."""
+    relaxed = relax(plan, problem)
+    if isinstance(relaxed, Refusal) and isinstance(relaxed.problems[0], RelaxRefused):
+        return relax(plan, problem, consent=True) if job.agrees(relaxed.problems[0]) else relaxed
+    return relaxed
 
 
 def _prove_room(plan: Plan, job: Job) -> Plan:
@@ -120,32 +128,34 @@ def _keep_autostart(plan: Plan, job: Job) -> None:
 
 
 def prove(plan: Plan, container: ContainerState, job: Job, *, again: bool = False) -> SmokeReport:
-    """Prove a running container with real requests; a proof of this very start counts unless asked `again`."""
+    """Prove a running container with real requests; a proof of this very start counts unless asked `again`.
+
+    Raises InstallerError with SmokeFailed or NotAnswering; the report is told before.
+    """
     last = last_report(job)
     if last and not again and (last.container, last.started_at) == (container.id, container.started_at):
         job.run.skip(Step.SMOKE)
+        job.run.emit(Proved(at=job.ports.clock.now(), report=last))
         return last
+    return job.run.step(Step.SMOKE, lambda _, cancel: _proved(plan, container, job, cancel))
+
+
+def _proved(plan: Plan, container: ContainerState, job: Job, cancel: Cancel) -> SmokeReport:
     target = smoke.Target(
         port=plan.port, model=plan.profile, context=plan.settings.context, thinking_off=plan.thinking_off
     )
-    report = job.run.step(
-        Step.SMOKE,
-        lambda _, cancel: smoke.run(
-            target,
-            container.id,
-            container.started_at,
-            job.ports.server,
-            job.ports.clock,
-            start.key_for(plan, job),
-            cancel,
-        ),
-    )
+    key = start.key_for(plan, job)
+    report = smoke.run(target, container.id, container.started_at, job.ports.server, job.ports.clock, key, cancel)
+    job.run.emit(Proved(at=report.at, report=report))
+    problem = smoke.problem(report)
+    if problem:
+        raise InstallerError(problem)
     write_atomically(job.home.path("smoke.json"), msgspec.json.format(msgspec.json.encode(report)) + b"\n")
     return report
 
 
 def last_report(job: Job) -> SmokeReport | None:
-    """Return the last proof, or None; a damaged one is none."""
+    """Return the last proof that passed, or None; a damaged one is none."""
     text = read_bytes(job.home.path("smoke.json"))
     try:
         return msgspec.json.decode(text, type=SmokeReport) if text else None

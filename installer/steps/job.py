@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from installer.domain.facts import Facts
+from installer.domain.problems import RelaxRefused
 from installer.domain.registry import Registry
 from installer.steps.home import StackHome
 from installer.steps.ports import Ports
@@ -20,11 +21,15 @@ class Secrets:
     hf_token: str | None = None
 
 
+def _refuses(_: RelaxRefused) -> bool:
+    return False
+
+
 @dataclass(frozen=True, kw_only=True)
 class Job:
     """What a use case works with.
 
-    `consent` allows settings below what the person chose, `overwrite` replaces a file that was edited by hand,
+    `agrees` asks whether a value below the chosen one may be taken, `overwrite` replaces a file edited by hand,
     `patience_s` maps a phase of the start to the seconds in which nothing may move.
     """
 
@@ -34,6 +39,6 @@ class Job:
     registry: Registry
     facts: Facts
     secrets: Secrets = field(default_factory=Secrets)
-    consent: bool = False
+    agrees: Callable[[RelaxRefused], bool] = _refuses
     overwrite: bool = False
     patience_s: Mapping[str, float] = field(default_factory=dict)

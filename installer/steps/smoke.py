@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from installer.domain.problems import InstallerError, NotAnswering, SmokeFailed
+from installer.domain.problems import AnyProblem, NotAnswering, SmokeFailed
 from installer.steps.cancel import Cancel
 from installer.steps.ports import Clock, Server, ServerAnswer
 
@@ -48,17 +48,13 @@ class Check(_Value, frozen=True, kw_only=True):
 
 
 class SmokeReport(_Value, frozen=True, kw_only=True):
-    """All checks of one container's start, in the order they ran."""
+    """All checks of one container's start, in the order they ran; `silent_seconds` if a request got no answer."""
 
     container: str
     started_at: str
     at: str
     checks: tuple[Check, ...]
-
-    @property
-    def passed(self) -> bool:
-        """Say whether no check failed."""
-        return all(check.outcome != "failed" for check in self.checks)
+    silent_seconds: float = 0.0
 
 
 class _Failure(Exception):
@@ -72,22 +68,30 @@ class _NotApplicable(Exception):
 def run(
     target: Target, container: str, started_at: str, server: Server, clock: Clock, key: str | None, cancel: Cancel
 ) -> SmokeReport:
-    """Ask for health, models and one real completion.
-
-    Raises InstallerError: NotAnswering where the server is healthy and a request gets no answer, SmokeFailed otherwise.
-    """
+    """Ask for health, models and one real completion; a failed check is a row of the report."""
     asked = _Asked(target, server, key)
     checks: list[Check] = []
     for name, check in (("health", asked.health), ("models", asked.models), ("completion", asked.completion)):
         cancel.check()
         checks.append(_timed(name, check, clock))
-    report = SmokeReport(container=container, started_at=started_at, at=clock.now(), checks=tuple(checks))
-    if asked.silent_after:
-        raise InstallerError(NotAnswering(seconds=asked.silent_after))
-    if not report.passed:
-        failed = [check for check in checks if check.outcome == "failed"]
-        raise InstallerError(SmokeFailed(checks=tuple(c.name for c in failed), details=tuple(c.detail for c in failed)))
-    return report
+    return SmokeReport(
+        container=container,
+        started_at=started_at,
+        at=clock.now(),
+        checks=tuple(checks),
+        silent_seconds=asked.silent_seconds,
+    )
+
+
+def problem(report: SmokeReport) -> AnyProblem | None:
+    """Return what a report means: NotAnswering for a healthy server that answers no request, SmokeFailed, or None."""
+    failed = [check for check in report.checks if check.outcome == "failed"]
+    healthy = all(check.name != "health" for check in failed)
+    if report.silent_seconds and healthy:
+        return NotAnswering(seconds=report.silent_seconds)
+    if not failed:
+        return None
+    return SmokeFailed(checks=tuple(c.name for c in failed), details=tuple(c.detail for c in failed))
 
 
 def _timed(name: str, check: Callable[[], str], clock: Clock) -> Check:
@@ -110,7 +114,7 @@ class _Asked:
         self.target = target
         self.server = server
         self.key = key
-        self.silent_after = 0.0
+        self.silent_seconds = 0.0
 
     def health(self) -> str:
         answer = self.server.get(self.target.port, "/health", QUICK_SECONDS)
@@ -148,7 +152,7 @@ class _Asked:
             body["chat_template_kwargs"] = {"enable_thinking": False}
         answer = self.server.post(self.target.port, "/v1/chat/completions", body, FIRST_ANSWER_SECONDS, self.key)
         if answer.status == 0:
-            self.silent_after = answer.seconds
+            self.silent_seconds = answer.seconds
         content = _content(_document(answer))
         if not re.search(rf"\b{EXPECTED_WORD}\b", content, re.IGNORECASE):
             raise _Failure(f"expected {EXPECTED_WORD!r}, got {content[:80]!r}")

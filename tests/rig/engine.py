@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 from pathlib import Path
+from typing import Self
 
 import docker
 
@@ -59,11 +60,22 @@ class PrivateEngine:
         """Whether dockerd is alive."""
         return self._process is not None and self._process.poll() is None
 
-    def client(self, timeout: float = 60) -> docker.DockerClient:
+    def answers(self) -> bool:
+        """Whether the engine replies to a ping."""
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.settimeout(5)
+            try:
+                probe.connect(str(self._socket))
+                probe.sendall(b"GET /_ping HTTP/1.0\r\nHost: docker\r\n\r\n")
+                return b" 200 " in probe.recv(64)
+            except OSError:
+                return False
+
+    def client(self, timeout: int = 60) -> docker.DockerClient:
         """A docker-py client for this engine; close it when done."""
         return docker.DockerClient(base_url=self.host, timeout=timeout)
 
-    def start(self) -> PrivateEngine:
+    def start(self) -> Self:
         """Start dockerd and wait until it answers."""
         if os.geteuid() != 0:
             raise RigError("a private Docker Engine needs root")
@@ -113,7 +125,7 @@ class PrivateEngine:
         _unmount_below(self._root)
         shutil.rmtree(self._root, ignore_errors=True)
 
-    def __enter__(self) -> PrivateEngine:
+    def __enter__(self) -> Self:
         return self.start()
 
     def __exit__(self, *_: object) -> None:
@@ -147,19 +159,9 @@ class PrivateEngine:
                 start_new_session=True,
             )  # fmt: skip
         try:
-            wait_for(self._answers, 30, "dockerd", lambda: self.running)
+            wait_for(self.answers, 30, "dockerd", lambda: self.running)
         except RigError as error:
             raise RigError(f"{error}\n{tail(self.log)}") from None
-
-    def _answers(self) -> bool:
-        with socket.socket(socket.AF_UNIX) as probe:
-            probe.settimeout(5)
-            try:
-                probe.connect(str(self._socket))
-                probe.sendall(b"GET /_ping HTTP/1.0\r\nHost: docker\r\n\r\n")
-                return b" 200 " in probe.recv(64)
-            except OSError:
-                return False
 
     def _sweep(self) -> None:
         client = self.client(timeout=20)
@@ -171,7 +173,7 @@ class PrivateEngine:
             client.close()
 
     def _end_containerd(self) -> None:
-        """containerd dies with dockerd, but where PID 1 reaps late its pid still answers, and dockerd would wait for it."""
+        """containerd dies with dockerd; but where PID 1 reaps late its pid still answers and dockerd would wait."""
         pid_file = self._exec_root / "containerd" / "containerd.pid"
         with contextlib.suppress(OSError, ValueError):
             pid = int(pid_file.read_text())

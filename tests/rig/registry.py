@@ -7,6 +7,8 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Self
 
 import requests
 
@@ -27,13 +29,9 @@ http:
   addr: 127.0.0.1:{port}
 """
 _GET_BLOB = re.compile(r'"GET /v2/(?P<repository>\S+)/blobs/(?P<digest>sha256:[0-9a-f]{64})\S* HTTP')
-_MANIFEST_TYPES = ", ".join(
-    (
-        "application/vnd.oci.image.index.v1+json",
-        "application/vnd.docker.distribution.manifest.list.v2+json",
-        "application/vnd.oci.image.manifest.v1+json",
-        "application/vnd.docker.distribution.manifest.v2+json",
-    )
+_MANIFEST_TYPES = (
+    "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, "
+    "application/vnd.docker.distribution.manifest.list.v2+json, application/vnd.docker.distribution.manifest.v2+json"
 )
 
 
@@ -59,7 +57,7 @@ class LocalRegistry:
         """The port alone, for a Throttle in front."""
         return self._port
 
-    def start(self) -> LocalRegistry:
+    def start(self) -> Self:
         """Start the registry and wait until it answers."""
         atexit.register(self.stop)
         config = self._root / "config.yml"
@@ -86,14 +84,14 @@ class LocalRegistry:
         end(self._process)
         shutil.rmtree(self._root, ignore_errors=True)
 
-    def __enter__(self) -> LocalRegistry:
+    def __enter__(self) -> Self:
         return self.start()
 
     def __exit__(self, *_: object) -> None:
         self.stop()
 
     def blob_requests(self, repository: str) -> list[str]:
-        """Digests of the blobs of ``repository`` (``ns/vllm/vllm-openai``) that were fetched, in order, HEAD not counted."""
+        """Digests of the blobs of ``repository`` (``ns/vllm/vllm-openai``) that were fetched, in order."""
         found = _GET_BLOB.finditer(self.log.read_text(errors="replace"))
         return [hit["digest"] for hit in found if hit["repository"] == repository]
 
@@ -117,17 +115,18 @@ class LocalRegistry:
         answer = self._call("PUT", f"{repository}/manifests/{reference}", body, {"Content-Type": media_type})
         return answer.headers["Docker-Content-Digest"]
 
-    def put_blob(self, repository: str, digest: str, body: bytes) -> None:
+    def put_blob(self, repository: str, digest: str, body: bytes | Path) -> None:
         """Store a blob; one that another repository here has is mounted from it, not sent again."""
         known = self._blobs.setdefault(digest, repository)
         if known != repository:
             self._call("POST", f"{repository}/blobs/uploads/?mount={digest}&from={known}")
             return
         place = self._call("POST", f"{repository}/blobs/uploads/").headers["Location"]
+        data = body.read_bytes() if isinstance(body, Path) else body
         address = place if place.startswith("http") else f"http://{self.address}{place}"
         joint = "&" if "?" in address else "?"
         headers = {"Content-Type": "application/octet-stream"}
-        _checked(self._session.put(f"{address}{joint}digest={digest}", data=body, headers=headers, timeout=30))
+        _checked(self._session.put(f"{address}{joint}digest={digest}", data=data, headers=headers, timeout=30))
 
     def delete_manifest(self, repository: str, digest: str) -> None:
         """Delete a manifest or index by digest, with every tag on it."""

@@ -8,6 +8,7 @@ import socket
 import struct
 import threading
 import time
+from typing import Self
 
 _CHUNK = 65536
 _HARD_CLOSE = struct.pack("ii", 1, 0)
@@ -51,7 +52,7 @@ class Throttle:
         with self._lock:
             return len(self._open) // 2
 
-    def start(self) -> Throttle:
+    def start(self) -> Self:
         """Begin to accept connections."""
         atexit.register(self.stop)
         threading.Thread(target=self._accept, name="throttle", daemon=True).start()
@@ -87,7 +88,7 @@ class Throttle:
         with self._lock:
             self._cut_at = self.bytes_down + count
 
-    def __enter__(self) -> Throttle:
+    def __enter__(self) -> Self:
         return self.start()
 
     def __exit__(self, *_: object) -> None:

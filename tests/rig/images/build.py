@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..registry import LocalRegistry
+from tests.rig.registry import LocalRegistry
+
 from .layers import Layer, architecture, helper_layers, standin_layers
 
 STANDIN_TAG = "v0.33.0"
@@ -64,7 +65,7 @@ def build_and_push(
     salt: str = "",
     index: bool = True,
 ) -> Images:
-    """Push the stand-in for vLLM and the helper image under ``namespace``, with these environment overrides baked in."""
+    """Push the stand-in for vLLM and the helper image under ``namespace``, with these overrides baked in."""
     return Images(
         push_standin(registry, namespace=namespace, env=standin_env, salt=salt, index=index),
         push_helper(registry, namespace=namespace, env=helper_env, index=index),
@@ -86,8 +87,8 @@ def push_standin(
 ) -> Pushed:
     """Push the stand-in.
 
-    ``env`` selects a failure (``STANDIN_FAIL``) or a load time.  Another ``salt`` means other layers: an engine that has
-    the default image pulls them anew.  ``ballast`` gives the bytes of each random layer.
+    ``env`` selects a failure (``STANDIN_FAIL``) or a load time.  Another ``salt`` means other layers: an engine that
+    has the default image pulls them anew.  ``ballast`` gives the bytes of each random layer.
     """
     config = {
         "Entrypoint": ["vllm", "serve"],
@@ -103,7 +104,7 @@ def push_standin(
         ),
         "Labels": {
             "org.opencontainers.image.version": tag,
-            "ai.vllm.build.commit": hashlib.sha1(tag.encode()).hexdigest(),
+            "ai.vllm.build.commit": hashlib.sha256(tag.encode()).hexdigest()[:40],
             "ai.vllm.image.tag": tag,
             **(labels or {}),
         },
@@ -146,7 +147,7 @@ def _push(
     oci: bool,
 ) -> Pushed:
     for layer in layers:
-        registry.put_blob(repository, layer.digest, layer.file.read_bytes())
+        registry.put_blob(repository, layer.digest, layer.file)
     here = architecture()
     media, body = _manifest(registry, repository, config, layers, here, oci)
     platform_digest = digest = _digest(body)
@@ -212,7 +213,8 @@ def _other_platform(
 def _attestation(registry: LocalRegistry, repository: str, subject: str) -> dict[str, Any]:
     """What BuildKit adds to every release: an entry for the platform unknown/unknown that no one can run."""
     statement = _json({"_type": "https://in-toto.io/Statement/v0.1", "subject": []})
-    image = _json({"architecture": "unknown", "os": "unknown", "config": {}, "rootfs": {"type": "layers", "diff_ids": []}})
+    nothing = {"type": "layers", "diff_ids": []}
+    image = _json({"architecture": "unknown", "os": "unknown", "config": {}, "rootfs": nothing})
     for blob in (statement, image):
         registry.put_blob(repository, _digest(blob), blob)
     media = f"{_OCI}.manifest.v1+json"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import fcntl
+import functools
 import gzip
 import hashlib
 import io
 import json
-import os
 import random
 import shutil
 import subprocess
@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..process import RigError, require
+from tests.rig.process import RigError, require
 
 HERE = Path(__file__).parent
 CACHE = HERE.parents[2] / ".cache" / "rig"
@@ -52,7 +52,8 @@ def architecture() -> str:
 
 def compile_c(sources: list[Path], target: Path, *options: str) -> None:
     """gcc with all warnings as errors."""
-    command = [require("gcc", "gcc"), "-O2", "-Wall", "-Wextra", "-Werror", *options, "-o", str(target), *map(str, sources)]
+    strict = ("-O2", "-Wall", "-Wextra", "-Werror")
+    command = [require("gcc", "gcc"), *strict, *options, "-o", str(target), *map(str, sources)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RigError(f"gcc: {done.stderr}")
@@ -137,10 +138,10 @@ def _write_layer(file: Path, facts: Path, inputs: str, write: Callable[[Path], N
         with tar.open("rb") as plain, packed.open("wb") as out, gzip.GzipFile("", "wb", 1, out, mtime=0) as zipped:
             shutil.copyfileobj(plain, zipped, 1 << 20)
         known = {"inputs": inputs, "digest": _sha256(packed), "diff_id": _sha256(tar), "size": packed.stat().st_size}
-        os.replace(packed, file)
+        packed.replace(file)
     draft = facts.with_suffix(".draft")
     draft.write_text(json.dumps(known))
-    os.replace(draft, facts)
+    draft.replace(facts)
 
 
 @contextmanager
@@ -178,5 +179,6 @@ def _sha256(file: Path) -> str:
         return f"sha256:{hashlib.file_digest(data, 'sha256').hexdigest()}"
 
 
+@functools.cache
 def _output(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()

@@ -1,8 +1,7 @@
 """A stub NVIDIA driver library, so that the real ``nvidia-ml-py`` reads any machine a test invents.
 
-    library = build_nvml(folder)
-    write_machine(file, machine(RTX_5090, processes=[...]))
-    subprocess.run([...], env=nvml_env(library, file))
+``build_nvml`` makes the library once, ``write_machine`` the text file it answers from, and a child process that is
+started with ``nvml_env`` sees that machine.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..images.layers import compile_c
+from tests.rig.images.layers import compile_c
 
 GIB = 1 << 30
 UUID = "GPU-5090aaaa-0000-4000-8000-000000005090"
@@ -59,9 +58,9 @@ def write_machine(path: Path, facts: Mapping[str, Any]) -> Path:
     """Render a machine into the stub's text file (whole or not at all: a reader may be at work).
 
     ``gpus``: each with the keys of ``RTX_5090``; further ``serial``, ``mig`` (0, 1), ``driver_model`` (0 WDDM, 1 TCC,
-    2 MCDM), ``lost``, ``returns`` {function: code}, and ``processes`` [{pid, kind ("compute", "graphics"), name, used}].
+    2 MCDM), ``lost``, ``returns`` {function: code} and ``processes`` [{pid, kind (compute, graphics), name, used}].
     A missing key answers NOT_SUPPORTED; a process without ``used`` (or None) is N/A, without ``name`` NOT_FOUND.
-    ``returns`` {function: code} and ``hang`` (names) hold for the whole library; a name without ``_vN`` covers every version.
+    ``returns`` {function: code} and ``hang`` (names) hold for the whole library; without ``_vN`` for every version.
     """
     lines = [f"driver={facts['driver']}"] if facts.get("driver") else []
     lines += [f"cuda={facts.get('cuda', 13000)}", f"count={len(facts.get('gpus', ()))}"]

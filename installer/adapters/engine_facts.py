@@ -1,0 +1,102 @@
+"""What an engine tells of itself, as facts. The engine's state is part of the answer, never an error."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+from typing import TYPE_CHECKING, Any
+
+from installer.adapters.engine_endpoint import Endpoint, docker_program, endpoint_of, transport_errors
+from installer.adapters.engine_errors import detail_of, state_of
+from installer.domain.facts import Engine, EngineState
+from installer.domain.problems import InstallerError
+
+if TYPE_CHECKING:
+    from docker import APIClient
+
+
+def read(context: str | None, timeout_s: float) -> Engine:
+    """Read the engine behind a context; `timeout_s` is the limit of one answer."""
+    failures = transport_errors()
+    try:
+        endpoint = endpoint_of(context)
+    except InstallerError as error:
+        return Engine(state=EngineState.FAILED, context=context or "", detail=repr(error.problem))
+    except failures as error:
+        return Engine(state=EngineState.FAILED, context=context or "", detail=detail_of(str(error)))
+    try:
+        with endpoint.connect(timeout_s) as client:
+            return _answering(client, endpoint)
+    except failures as error:
+        return _not_answering(error, endpoint)
+
+
+def state_without_answer(error: BaseException) -> EngineState:
+    """Return why an engine could not be asked; no socket and no docker program means that nothing is installed."""
+    state = state_of(error)
+    if state is EngineState.DOWN and docker_program() is None:
+        return EngineState.NOT_INSTALLED
+    return state
+
+
+def _not_answering(error: Exception, endpoint: Endpoint) -> Engine:
+    return Engine(
+        state=state_without_answer(error),
+        context=endpoint.context,
+        endpoint=endpoint.url,
+        detail=detail_of(str(error)),
+    )
+
+
+def _answering(client: APIClient, endpoint: Endpoint) -> Engine:
+    version: dict[str, Any] = client.version()
+    named: dict[str, Any] = {
+        "context": endpoint.context,
+        "endpoint": endpoint.url,
+        "version": str(version.get("Version") or ""),
+        "api_version": str(version.get("ApiVersion") or ""),
+    }
+    if is_podman(version):
+        return Engine(state=EngineState.PODMAN, **named)
+    info: dict[str, Any] = client.info()
+    data_root = str(info.get("DockerRootDir") or "")
+    return Engine(
+        state=EngineState.RUNNING,
+        **named,
+        os_type=str(info.get("OSType") or ""),
+        operating_system=str(info.get("OperatingSystem") or ""),
+        architecture=str(info.get("Architecture") or ""),
+        kernel=str(info.get("KernelVersion") or ""),
+        docker_desktop=is_desktop(info),
+        rootless=any("rootless" in option for option in info.get("SecurityOptions") or ()),
+        runtimes=tuple(sorted(info.get("Runtimes") or ())),
+        cdi_spec_dirs=tuple(info.get("CDISpecDirs") or ()),
+        cdi_devices=tuple(str(device.get("ID", "")) for device in info.get("DiscoveredDevices") or ()),
+        memory_bytes=info.get("MemTotal") or None,
+        data_root=data_root,
+        data_root_free_bytes=local_free_bytes(endpoint.url, info),
+    )
+
+
+def is_podman(version: dict[str, Any]) -> bool:
+    """Say whether `/version` is Podman's: it takes Docker's GPU requests and ignores them (podman #22645)."""
+    return any("podman" in str(part.get("Name", "")).casefold() for part in version.get("Components") or ())
+
+
+def is_desktop(info: dict[str, Any]) -> bool:
+    """Say whether `/info` is that of Docker Desktop, on whatever system."""
+    return str(info.get("OperatingSystem") or "").startswith("Docker Desktop")
+
+
+def local_free_bytes(url: str, info: dict[str, Any]) -> int | None:
+    """Return the free bytes of the data root, or None where it lies in a virtual machine or on another computer.
+
+    An engine on this host shares its kernel; Docker Desktop, Colima and their like bring one of their own.
+    """
+    here = url.startswith("unix://") and info.get("KernelVersion") == platform.release()
+    if not here or is_desktop(info) or not info.get("DockerRootDir"):
+        return None
+    try:
+        return shutil.disk_usage(info["DockerRootDir"]).free
+    except OSError:
+        return None

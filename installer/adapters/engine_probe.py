@@ -1,0 +1,100 @@
+"""A short-lived container that proves the way from the engine to the card, and reads what CUDA has there."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import pkgutil
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+from installer.adapters.engine_endpoint import transport_errors
+from installer.adapters.engine_errors import detail_of
+from installer.domain.facts import CudaMemory
+from installer.domain.problems import EngineFailed, GpuNotInContainer, InstallerError
+from installer.domain.sources import ImageSource
+from installer.steps.ports import ProbeReading
+
+if TYPE_CHECKING:
+    from docker import APIClient
+
+OPERATION = "probe"
+LABELS = {"app.slipway.role": "probe"}
+
+
+@contextlib.contextmanager
+def container(
+    client: APIClient, helper: ImageSource, gpu_uuid: str | None, again: Callable[[], AbstractContextManager[APIClient]]
+) -> Iterator[str]:
+    """Create the container and remove it whatever happens; `again` opens the client that removes it.
+
+    Another client, because this one may still be waiting in a thread that was left behind.
+    """
+    created = client.create_container(
+        helper.by_digest,
+        command=["python3", "-c", _source(), *([gpu_uuid] if gpu_uuid else [])],
+        entrypoint=[],
+        environment=_environment(gpu_uuid),
+        labels=LABELS,
+        network_disabled=True,
+        host_config=_host_config(client, gpu_uuid),
+    )
+    name: str = created["Id"]
+    try:
+        yield name
+    finally:
+        with contextlib.suppress(*transport_errors(), InstallerError), again() as remover:
+            remover.remove_container(name, v=True, force=True)
+
+
+def run(client: APIClient, name: str) -> tuple[int, bytes, bytes]:
+    """Start a container and return its exit code, standard output and standard error. Blocks until it ends."""
+    client.start(name)
+    code = client.wait(name, timeout=None)["StatusCode"]
+    return code, client.logs(name, stdout=True, stderr=False), client.logs(name, stdout=False, stderr=True)
+
+
+def reading_of(code: int, stdout: bytes, stderr: bytes, gpu_uuid: str | None) -> ProbeReading:
+    """Return what the helper saw.
+
+    Raises InstallerError(GpuNotInContainer) with CUDA's own error code, or EngineFailed where it said nothing.
+    """
+    lines = stdout.decode(errors="replace").split("\n")
+    try:
+        seen: dict[str, Any] = json.loads(next(line for line in reversed(lines) if line.startswith("{")))
+        free, cuda = int(seen["disk_free_bytes"]), seen["cuda"]
+        memory = CudaMemory(total_bytes=cuda["total_bytes"], free_bytes=cuda["free_bytes"]) if cuda else None
+    except (StopIteration, ValueError, KeyError, TypeError) as error:
+        said = detail_of(stderr.decode(errors="replace") or stdout.decode(errors="replace"))
+        raise InstallerError(EngineFailed(operation=OPERATION, detail=f"exit code {code}: {said}")) from error
+    if gpu_uuid and memory is None:
+        failed = str(seen.get("failed_call", ""))
+        raise InstallerError(GpuNotInContainer(gpu=gpu_uuid, cuda_error=seen.get("code"), detail=detail_of(failed)))
+    return ProbeReading(cuda=memory, data_root_free_bytes=free)
+
+
+def _host_config(client: APIClient, gpu_uuid: str | None) -> dict[str, Any]:
+    from docker.types import DeviceRequest, LogConfig
+
+    # the same request that Compose makes for the stack: driver, one UUID, the capability "gpu" alone
+    card = DeviceRequest(driver="nvidia", device_ids=[gpu_uuid], capabilities=[["gpu"]]) if gpu_uuid else None
+    return client.create_host_config(
+        network_mode="none",
+        device_requests=[card] if card else None,
+        log_config=LogConfig(type=LogConfig.types.JSON),  # the engine's own default may be one that cannot be read
+    )
+
+
+def _environment(gpu_uuid: str | None) -> dict[str, str]:
+    if not gpu_uuid:
+        return {}
+    # Under WSL2 device_ids may be ignored and every card be there. `compute` is what brings libcuda in.
+    return {"CUDA_VISIBLE_DEVICES": gpu_uuid, "NVIDIA_DRIVER_CAPABILITIES": "compute,utility"}
+
+
+def _source() -> str:
+    source = pkgutil.get_data("installer.adapters", "helper_probe.py")
+    if source is None:
+        raise FileNotFoundError("helper_probe.py")
+    return source.decode()

@@ -1,0 +1,231 @@
+"""The Hugging Face hub, or a mirror that speaks like it: which files a commit has, and fetching them."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+from typing import Final
+from urllib.parse import quote
+
+import msgspec
+import requests
+
+from installer.adapters import download, http
+from installer.adapters.download import Patience
+from installer.adapters.hub_files import needed
+from installer.adapters.sinks import FolderSink, Sink, Volumes
+from installer.adapters.store import PART, UnsafeName, safe_parts
+from installer.adapters.weights import MEMORY, Memory, survey
+from installer.domain.problems import (
+    AccessNotGranted,
+    AnyProblem,
+    BadToken,
+    CaptivePortal,
+    InstallerError,
+    MalformedFile,
+    RepoUnknown,
+    ServerError,
+    Stalled,
+    TokenNeeded,
+)
+from installer.domain.sources import FolderWeights, WeightFile, WeightsPlace, WeightsSource
+from installer.steps.cancel import Cancel
+from installer.steps.ports import Report
+
+DEFAULT_ENDPOINT: Final = "https://huggingface.co"
+
+_REPO = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_TOKEN = re.compile(r"[\x21-\x7e]+")
+
+
+class _Lfs(msgspec.Struct):
+    sha256: str
+    size: int
+
+
+class _Sibling(msgspec.Struct):
+    rfilename: str
+    size: int
+    blob_id: str | None = msgspec.field(name="blobId", default=None)
+    lfs: _Lfs | None = None
+
+
+class _Model(msgspec.Struct):
+    sha: str
+    siblings: list[_Sibling]
+
+
+def clean_token(text: str | None) -> str | None:
+    """Return a token without the blanks that came with pasting it, None where there is none.
+
+    Raises BadToken for characters that no token has. The token is in no message.
+    """
+    token = (text or "").strip()
+    if not token:
+        return None
+    if not _TOKEN.fullmatch(token):
+        raise InstallerError(BadToken())
+    return token
+
+
+class HuggingFaceHub:
+    """Implements the port `Hub`. The token is looked at when it is first needed and leaves by one header only.
+
+    Files of a commit lie in `weights.folder` below the place's folder, or below the volume's top.
+    """
+
+    def __init__(
+        self,
+        endpoint: str = DEFAULT_ENDPOINT,
+        token: str | None = None,
+        *,
+        volumes: Volumes | None = None,
+        patience: Patience = Patience(),  # noqa: B008 - frozen
+        workers: int = 4,
+    ) -> None:
+        self._endpoint = (endpoint.strip() or DEFAULT_ENDPOINT).rstrip("/")
+        self._token = token
+        self._volumes = volumes
+        self._patience = patience
+        self._workers = workers
+
+    def resolve(self, repo: str, revision: str) -> WeightsSource:
+        """Ask for the commit behind a revision and for the files of it that a server needs.
+
+        Raises TokenNeeded, AccessNotGranted, RepoUnknown, BadToken, RateLimited, ServerError, Unreachable,
+        TlsNotTrusted, CaptivePortal; MalformedFile for an answer with an unsafe name or of another form.
+        """
+        if not _REPO.fullmatch(repo):
+            raise InstallerError(RepoUnknown(repo=repo, revision=revision))
+        url = f"{self._endpoint}/api/models/{repo}/revision/{quote(revision, safe='')}"
+        bearer = self._bearer()
+        with http.new_session(self._endpoint) as session:
+            response = http.ask(session, url, params={"blobs": "true"}, auth=bearer)
+            problem = self._refusal(response, repo, revision)
+            if problem is not None:
+                raise InstallerError(problem)
+            http.json_of(response)
+        return _weights(repo, url, response.content)
+
+    def missing_bytes(self, weights: WeightsSource, place: WeightsPlace) -> int:
+        """Return how many bytes have still to be fetched; a file that nobody remembers is read once and checked."""
+        with self._open(weights, place, Cancel(), make=False) as sink:
+            if sink is None:
+                return weights.size_bytes
+            memory = Memory(sink)
+            found = survey(weights, sink, memory, lambda: None)
+            if found.checked_now:
+                with contextlib.suppress(InstallerError):  # a folder that can only be read is no worse to serve from
+                    memory.save()
+            return found.missing_bytes
+
+    def fetch(self, weights: WeightsSource, place: WeightsPlace, report: Report, cancel: Cancel) -> None:
+        """Fetch what is missing, resuming parts, and check every file before it gets its name.
+
+        Raises the problems of `resolve`, WrongContent, Truncated, Stalled, DiskFull, NotWritable; for a volume also
+        EngineLost, EngineFailed.
+        """
+        bearer = self._bearer()
+        cancel.check()
+        with (
+            http.new_session(self._endpoint, connections=self._workers) as session,
+            self._open(weights, place, cancel) as sink,
+        ):
+            assert sink is not None
+
+            def ask(file: WeightFile, offset: int) -> requests.Response:
+                return self._ask(session, bearer, weights, file, offset)
+
+            download.fetch(weights, sink, ask, report, cancel, self._patience, self._workers)
+
+    def remove(self, weights: WeightsSource, place: WeightsPlace) -> int:
+        """Remove the files of one commit, their parts and our notes; what else lies there stays."""
+        with self._open(weights, place, Cancel(), make=False) as sink:
+            if sink is None:
+                return 0
+            names = [name for file in weights.files for name in (file.path, file.path + PART)]
+            return sum(sink.remove(name) for name in (*names, MEMORY + PART, MEMORY))
+
+    def _bearer(self) -> http.Bearer:
+        return http.Bearer(clean_token(self._token))
+
+    @contextlib.contextmanager
+    def _open(
+        self, weights: WeightsSource, place: WeightsPlace, cancel: Cancel, *, make: bool = True
+    ) -> Iterator[Sink | None]:
+        """Hold the sink of a place; None where the volume is not there and shall not be made."""
+        if isinstance(place, FolderWeights):
+            with FolderSink(place.folder, weights.folder) as sink:
+                yield sink
+            return
+        if self._volumes is None:
+            raise RuntimeError("weights in a volume need the engine")
+        if not make and not self._volumes.exists(place.volume):
+            yield None
+            return
+        with self._volumes.open(place.volume, weights.folder, cancel) as sink:
+            yield sink
+
+    def _ask(
+        self, session: requests.Session, bearer: http.Bearer, weights: WeightsSource, file: WeightFile, offset: int
+    ) -> requests.Response:
+        """Ask for a file from an offset on. The answer is of status 200, 206 or 416 and must be closed."""
+        url = f"{self._endpoint}/{weights.repo}/resolve/{weights.commit}/{quote(file.path)}"
+        headers = {"Range": f"bytes={offset}-"} if offset else None
+        timeouts = (self._patience.connect_s, self._patience.stall_s)
+        try:
+            response = session.get(url, headers=headers, auth=bearer, stream=True, timeout=timeouts)
+        except requests.ReadTimeout as error:
+            raise InstallerError(Stalled(what=file.path, seconds=self._patience.stall_s)) from error
+        except http.FAILURES as error:
+            raise InstallerError(http.problem_of(error, url)) from error
+        problem = self._refusal(response, weights.repo, weights.commit, file.path)
+        if problem is not None:
+            response.close()
+            raise InstallerError(problem)
+        return response
+
+    def _refusal(self, response: requests.Response, repo: str, revision: str, file: str = "") -> AnyProblem | None:
+        """Return what is wrong with an answer of the hub, or of the host that it sent us on to."""
+        problem = http.status_problem(response)
+        status = response.status_code
+        if problem is not None or status in (200, 206, 416):
+            return problem
+        if http.host_of(response.url) != http.host_of(self._endpoint):
+            return ServerError(host=http.host_of(response.url), status=status)  # a signed address that ran out
+        code = response.headers.get("X-Error-Code", "")
+        if status == 401:
+            return TokenNeeded(repo=repo, had_token="Authorization" in response.request.headers)
+        if status == 403 and http.is_web_page(response) and not code:
+            return CaptivePortal(url=http.without_query(response.url))
+        if status == 403:
+            return AccessNotGranted(repo=repo, gated=code == "GatedRepo")
+        if status == 404:
+            return RepoUnknown(repo=repo, revision=revision, file=file)
+        return ServerError(host=http.host_of(response.url), status=status)
+
+
+def _weights(repo: str, url: str, answer: bytes) -> WeightsSource:
+    try:
+        model = msgspec.json.decode(answer, type=_Model)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InstallerError(MalformedFile.of(url, error)) from error
+    if not _COMMIT.fullmatch(model.sha):
+        raise InstallerError(MalformedFile(path=url, where="$.sha", reason="expected 40 hexadecimal digits"))
+    for index, sibling in enumerate(model.siblings):
+        try:
+            safe_parts(sibling.rfilename)
+        except UnsafeName as error:
+            where = f"$.siblings[{index}].rfilename"
+            raise InstallerError(MalformedFile(path=url, where=where, reason="unsafe name")) from error
+    chosen = set(needed(sibling.rfilename for sibling in model.siblings))
+    files = [_file(sibling) for sibling in model.siblings if sibling.rfilename in chosen]
+    return WeightsSource(repo=repo, commit=model.sha, files=tuple(sorted(files, key=lambda file: file.path)))
+
+
+def _file(sibling: _Sibling) -> WeightFile:
+    if sibling.lfs is not None:
+        return WeightFile(path=sibling.rfilename, size_bytes=sibling.lfs.size, sha256=sibling.lfs.sha256)
+    return WeightFile(path=sibling.rfilename, size_bytes=sibling.size, git_blob_id=sibling.blob_id)

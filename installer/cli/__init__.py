@@ -1,0 +1,1 @@
+"""The command line: the same steps as the window, without one."""

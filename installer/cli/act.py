@@ -1,0 +1,188 @@
+"""Verbs that change something: install, start, stop, smoke, uninstall."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from installer.cli.look import summary
+from installer.cli.session import Session
+from installer.cli.worker import cancellable
+from installer.domain import checks, compose
+from installer.domain.choices import Choices
+from installer.domain.facts import Facts
+from installer.domain.plan import Plan, Refusal
+from installer.domain.problems import AnyProblem, ConsentNeeded, InstallerError, RelaxRefused
+from installer.steps import install as installing
+from installer.steps import lifecycle, start
+from installer.steps.home import Home, StackHome
+from installer.steps.install import Installed
+from installer.steps.job import Job
+from installer.steps.planning import planned, resumable
+
+
+def install(session: Session) -> int:
+    """Plan, ask, install, prove."""
+    with _home_of_this_run(session) as home, home.held():
+        stack = home.stack(session.choices.stack)
+        job = session.job(stack, session.facts())
+        job = replace(job, agrees=lambda problem: _agrees(session, problem))
+        job, plan = cancellable(lambda: _plan_to_install(session, job, home), session.cancel)
+        _agree_to_install(session, plan, stack)
+        stack.begin_record()
+        done = cancellable(lambda: job.run.settle(lambda: installing.install(plan, job)), session.cancel)
+        _tell_how_to_use(session, done, job)
+    return 0
+
+
+@contextlib.contextmanager
+def _home_of_this_run(session: Session) -> Iterator[Home]:
+    """Yield the home; a dry run gets one of its own that goes away, unless a folder was named for it."""
+    if not session.is_dry_run or session.arguments.home:
+        yield session.home
+        return
+    with tempfile.TemporaryDirectory(prefix="slipway-dry-run-") as folder:
+        yield Home(Path(folder))
+
+
+def _plan_to_install(session: Session, job: Job, home: Home) -> tuple[Job, Plan]:
+    """Go on with the earlier plan if it answers the same choices, otherwise make a new one."""
+    choices = _with_folder(session)
+    old = job.home.plan()
+    blocking = checks.engine(job.facts) + checks.compose(job.facts)
+    if blocking:
+        raise InstallerError(blocking[0])
+    if old is not None and resumable(old, session.registry, choices):
+        return job, old
+    facts = _facts_without_ours(session, job, old)
+    made = planned(facts, session.registry, choices, session.ports, home)
+    if isinstance(made, Refusal):
+        raise InstallerError(made.problems[0])
+    return replace(job, facts=facts), made
+
+
+def _facts_without_ours(session: Session, job: Job, old: Plan | None) -> Facts:
+    """Read the machine without what we run there ourselves: another plan is judged on the memory that it will have."""
+    container = start.current_container(old, job) if old else None
+    if container is None or container.status != "running":
+        return job.facts
+    lifecycle.stop(job)
+    return session.facts()
+
+
+def _with_folder(session: Session) -> Choices:
+
+    return msgspec.structs.replace(session.choices, folder=session.weights_folder)
+
+
+def _agree_to_install(session: Session, plan: Plan, stack: StackHome) -> None:
+    if session.arguments.yes:
+        return
+    if session.output.as_json or not sys.stdin.isatty():
+        raise InstallerError(ConsentNeeded(stack=stack.name))
+    summary(session, plan)
+    session.output.line()
+    question = session.text.gettext("Download {size} and install? [y/N]").format(
+        size=session.text.gb(plan.download_bytes)
+    )
+    if not session.output.ask(question):
+        session.cancel.set()
+        session.cancel.check()
+
+
+def _agrees(session: Session, problem: RelaxRefused) -> bool:
+    """Ask whether a value below the chosen one may be taken; `--yes` never says so."""
+    if session.arguments.yes or session.output.as_json or not sys.stdin.isatty():
+        return False
+    session.output.line(session.text.problem(problem).sentence)
+    return session.output.ask(session.text.gettext("Go on with the smaller value? [y/N]"))
+
+
+def _tell_how_to_use(session: Session, done: Installed, job: Job) -> None:
+    text, out, plan = session.text, session.output, done.plan
+    key_file = job.home.path(compose.env_name(plan.stack))
+    out.line()
+    out.line(
+        text.gettext("It runs: http://127.0.0.1:{port}/v1, model {model}").format(port=plan.port, model=plan.profile)
+    )
+    if plan.needs_key:
+        out.line(text.gettext("The API key is in {path}").format(path=key_file))
+    out.line(text.context_copy(plan.settings.context, plan.native_context))
+
+
+def start_stack(session: Session) -> int:
+    """Start what is installed and wait until it serves."""
+    with session.home.held():
+        if session.arguments.wait_engine:
+            cancellable(lambda: lifecycle.wait_for_engine(session.ports, session.cancel), session.cancel)
+        job = _job(session)
+        cancellable(lambda: job.run.settle(lambda: lifecycle.start_again(job)), session.cancel)
+    return 0
+
+
+def stop_stack(session: Session) -> int:
+    """Stop the stack and free the card."""
+    with session.home.held():
+        job = _job(session)
+        cancellable(lambda: job.run.settle(lambda: lifecycle.stop(job)), session.cancel)
+    return 0
+
+
+def smoke(session: Session) -> int:
+    """Prove it again."""
+    with session.home.held():
+        job = _job(session)
+        cancellable(lambda: job.run.settle(lambda: lifecycle.prove_again(job)), session.cancel)
+    return 0
+
+
+def uninstall(session: Session) -> int:
+    """Show what goes and what stays, ask, remove."""
+    with session.home.held():
+        job = _job(session)
+        what = lifecycle.removal(
+            job,
+            session.home,
+            keep_weights=session.arguments.keep_weights,
+            keep_image=session.arguments.keep_image,
+        )
+        _show_removal(session, what)
+        if not session.arguments.yes:
+            if session.output.as_json or not sys.stdin.isatty():
+                raise InstallerError(ConsentNeeded(stack=job.home.name))
+            if not session.output.ask(session.text.gettext("Remove all this? [y/N]")):
+                return 0
+        cancellable(lambda: job.run.settle(lambda: lifecycle.uninstall(job, what)), session.cancel)
+    return 0
+
+
+def _show_removal(session: Session, what: lifecycle.Removal) -> None:
+    text, _ = session.text, session.text.gettext
+    stays, goes = _("stays"), _("goes")
+    if session.output.as_json:
+        return
+    session.output.table(
+        ("", "", ""),
+        [
+            (_("Container"), what.project, goes),
+            (_("Image"), f"{what.image}, {text.gb(what.image_bytes)}", stays if what.keeps_image else goes),
+            (_("Model"), f"{what.weights}, {text.gb(what.weights_bytes)}", stays if what.keeps_weights else goes),
+            (_("Files"), ", ".join(what.files), goes),
+        ],
+    )
+
+
+def _job(session: Session) -> Job:
+    stack = session.home.stack(session.arguments.stack)
+    stack.installed()
+    job = session.job(stack, session.facts())
+    blocking: tuple[AnyProblem, ...] = checks.engine(job.facts) + checks.compose(job.facts)
+    if blocking:
+        raise InstallerError(blocking[0])
+    return job

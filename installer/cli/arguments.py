@@ -1,0 +1,161 @@
+"""The command line: verbs and flags. The flags of a choice are made from `Choices`, so that the two never differ."""
+
+from __future__ import annotations
+
+import argparse
+import types
+import typing
+from typing import Any, Literal, NoReturn
+
+import msgspec
+
+from installer import __version__
+from installer.domain.choices import Choices
+from installer.domain.problems import BadArguments, InstallerError
+from installer.text import Text
+
+STACKS = ("chat", "images")
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise InstallerError(BadArguments(detail=message))
+
+
+def parse(argv: list[str], text: Text) -> argparse.Namespace:
+    """Read the command line. Raises InstallerError(BadArguments), which never repeats a value."""
+    arguments, unknown = parser(text).parse_known_args(argv)
+    if unknown:
+        flags = [word.split("=", 1)[0] for word in unknown if word.startswith("-")]
+        raise InstallerError(BadArguments(detail=", ".join(flags) or "…"))
+    return arguments
+
+
+def parser(text: Text) -> argparse.ArgumentParser:
+    """Return the parser, with its help in the language of `text`."""
+    _ = text.gettext
+    root = _Parser(prog="slipway", description=_("Installs local AI and proves that it works."), allow_abbrev=False)
+    root.add_argument("--version", action="version", version=f"slipway {__version__}")
+    common = _common(text)
+    verbs = root.add_subparsers(dest="verb", metavar=_("command"), parser_class=_Parser)
+
+    def verb(name: str, help_text: str, *parents: argparse.ArgumentParser) -> argparse.ArgumentParser:
+        return verbs.add_parser(name, help=help_text, parents=[common, *parents], allow_abbrev=False)
+
+    machine, stack, choices, secrets = _machine(text), _stack(text), _choices(text), _secrets(text)
+    verb("detect", _("show what this machine has"), machine)
+    offers = verb("offers", _("show what runs on this machine, and why the rest does not"), machine)
+    offers.add_argument("--gpu-uuid", metavar="GPU-…", help=_("judge this card only"))
+    plan = verb("plan", _("write the plan and a preview of the compose file"), machine, choices, _dry_run(text))
+    plan.add_argument("--out", required=True, metavar=_("FOLDER"), help=_("where plan and preview are written"))
+    install = verb("install", _("install, start and prove"), machine, choices, secrets, _dry_run(text))
+    install.add_argument("--yes", action="store_true", help=_("ask nothing; accepts no licence and no smaller value"))
+    install.add_argument("--overwrite", action="store_true", help=_("replace a compose file that was edited by hand"))
+    _patience(install, text)
+    verb("status", _("show what is installed and whether it serves"), stack)
+    start = verb("start", _("start what is installed"), stack)
+    start.add_argument("--wait-engine", action="store_true", help=_("wait until Docker is up"))
+    _patience(start, text)
+    verb("stop", _("stop it and free the graphics memory"), stack)
+    logs = verb("logs", _("show the server's log"), stack)
+    logs.add_argument("--follow", action="store_true", help=_("go on until Ctrl-C"))
+    logs.add_argument("--tail", type=int, metavar="N", help=_("only the last N lines"))
+    verb("smoke", _("prove it again with real requests"), stack, secrets)
+    uninstall = verb("uninstall", _("remove what Slipway made"), stack)
+    uninstall.add_argument("--yes", action="store_true", help=_("ask nothing"))
+    uninstall.add_argument("--keep-weights", action="store_true", help=_("leave the model's files"))
+    uninstall.add_argument("--keep-image", action="store_true", help=_("leave the container image"))
+    return root
+
+
+def _group() -> argparse.ArgumentParser:
+    return argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+
+
+def _common(text: Text) -> argparse.ArgumentParser:
+    _ = text.gettext
+    group = _group()
+    group.add_argument("--json", action="store_true", help=_("print JSON"))
+    group.add_argument("--home", metavar=_("FOLDER"), help=_("where Slipway keeps its files"))
+    group.add_argument("--registry", metavar=_("FOLDER"), help=_("another registry than the built-in one"))
+    group.add_argument("--language", choices=("de", "en"), help=_("language of the sentences"))
+    return group
+
+
+def _machine(text: Text) -> argparse.ArgumentParser:
+    group = _group()
+    group.add_argument("--machine", metavar=text.gettext("FILE"), help=text.gettext("a recorded machine (JSON)"))
+    return group
+
+
+def _stack(text: Text) -> argparse.ArgumentParser:
+    group = _group()
+    group.add_argument("--stack", choices=STACKS, default="chat", help=text.gettext("which of the two stacks"))
+    return group
+
+
+def _dry_run(text: Text) -> argparse.ArgumentParser:
+    _ = text.gettext
+    group = _group()
+    group.add_argument("--dry-run", action="store_true", help=_("go through all steps and change nothing"))
+    group.add_argument("--dry-run-speed", type=float, default=1.0, metavar="X", help=_("how much faster than real"))
+    group.add_argument("--dry-run-fail", metavar=_("STEP:KIND"), help=_("let a step fail, such as image:disk_full"))
+    return group
+
+
+def _secrets(text: Text) -> argparse.ArgumentParser:
+    _ = text.gettext
+    group = _group()
+    group.add_argument("--hf-token-file", metavar=_("FILE"), help=_("file with the Hugging Face token, - for stdin"))
+    group.add_argument("--api-key-file", metavar=_("FILE"), help=_("file with the API key, - for stdin"))
+    return group
+
+
+def _patience(verb: argparse.ArgumentParser, text: Text) -> None:
+    verb.add_argument(
+        "--patience",
+        type=float,
+        metavar="S",
+        help=text.gettext("give up when neither log nor health moves for so many seconds"),
+    )
+
+
+def _choices(text: Text) -> argparse.ArgumentParser:
+    """Make one flag per field of Choices; a flag that is not given leaves the answers file's value."""
+    group = _group()
+    group.add_argument("--answers", metavar=text.gettext("FILE"), help=text.gettext("answers (YAML or JSON)"))
+    hints = typing.get_type_hints(Choices)
+    for field in msgspec.structs.fields(Choices):
+        if field.name == "language":
+            continue
+        flag = "--" + field.name.replace("_", "-")
+        group.add_argument(flag, dest=f"choice_{field.name}", help=text.choice(field.name), **_kind(hints[field.name]))
+    return group
+
+
+def _kind(hint: Any) -> dict[str, Any]:
+    plain = [part for part in typing.get_args(hint) if part is not types.NoneType] if _is_optional(hint) else [hint]
+    kind = plain[0]
+    if typing.get_origin(kind) is Literal:
+        return {"choices": typing.get_args(kind)}
+    if kind is bool:
+        return {"action": argparse.BooleanOptionalAction}
+    if typing.get_origin(kind) is tuple:
+        return {"action": "append", "metavar": "ID"}
+    return {"type": kind, "metavar": kind.__name__.upper()}
+
+
+def _is_optional(hint: Any) -> bool:
+    return typing.get_origin(hint) in (typing.Union, types.UnionType) and types.NoneType in typing.get_args(hint)
+
+
+def chosen(arguments: argparse.Namespace, answers: Choices) -> Choices:
+    """Return the answers with every flag that was given laid over them."""
+    given = {
+        name.removeprefix("choice_"): tuple(value) if isinstance(value, list) else value
+        for name, value in vars(arguments).items()
+        if name.startswith("choice_") and value is not None
+    }
+    if arguments.language is not None:
+        given["language"] = arguments.language
+    return msgspec.structs.replace(answers, **given)

@@ -1,0 +1,103 @@
+"""The composition root of the command line: which adapters stand behind the ports."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import platformdirs
+
+from installer import resources
+from installer.domain import registry as registries
+from installer.domain.facts import Facts, from_json
+from installer.domain.problems import FileUnreadable, InstallerError
+from installer.domain.registry import Registry
+from installer.steps.home import Home
+from installer.steps.job import Secrets
+from installer.steps.ports import Ports
+
+
+def home(argument: str | None) -> Home:
+    """Return the home: `--home`, then SLIPWAY_HOME, then the user's data folder."""
+    named = argument or os.environ.get("SLIPWAY_HOME")
+    return Home(Path(named).absolute() if named else Path(platformdirs.user_data_dir("slipway", appauthor=False)))
+
+
+def registry(argument: str | None) -> Registry:
+    """Return the built-in registry, or the one in a folder. Raises InstallerError(MalformedFile, FileUnreadable)."""
+    if argument is None:
+        return registries.parse(resources.registry_texts())
+    files = sorted(Path(argument).rglob("*.yaml"))
+    if not files:
+        raise InstallerError(FileUnreadable(path=argument, reason="no .yaml file"))
+    return registries.parse({str(file): read_text(str(file)) for file in files})
+
+
+def machine(path: str) -> Facts:
+    """Return a recorded machine. Raises InstallerError(MalformedFile, FileUnreadable)."""
+    return from_json(read_text(path), path)
+
+
+def read_text(path: str) -> str:
+    """Return a text file that a person named; `-` is standard input. Raises InstallerError(FileUnreadable)."""
+    try:
+        data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        return data.decode("utf-8-sig")
+    except OSError as error:
+        raise InstallerError(FileUnreadable(path=path, reason=error.strerror or type(error).__name__)) from error
+    except UnicodeDecodeError as error:
+        raise InstallerError(FileUnreadable(path=path, reason=f"not UTF-8 at byte {error.start}")) from error
+
+
+def secrets(hf_token_file: str | None, api_key_file: str | None) -> Secrets:
+    """Gather secrets from files, standard input, the environment and the OS store; empty ones are none."""
+    token = read_text(hf_token_file) if hf_token_file else os.environ.get("HF_TOKEN") or _stored_token()
+    key = read_text(api_key_file) if api_key_file else os.environ.get("SLIPWAY_API_KEY")
+    return Secrets(api_key=(key or "").strip() or None, hf_token=(token or "").strip() or None)
+
+
+def _stored_token() -> str | None:
+    """Ask the OS store, where the optional package is installed and a store is there."""
+    try:
+        import keyring
+        from keyring.errors import KeyringError
+    except ImportError:
+        return None
+    try:
+        return keyring.get_password("slipway", "hf_token")
+    except KeyringError:
+        return None
+
+
+def real(secrets: Secrets) -> Ports:
+    """Return the doors to this machine."""
+    from installer.adapters.autostart import SessionAutostart
+    from installer.adapters.clock import SystemClock
+    from installer.adapters.engine import DockerEngine
+    from installer.adapters.hub import HuggingFaceHub
+    from installer.adapters.machine import LocalMachine
+    from installer.adapters.nvml import NvmlGpus
+    from installer.adapters.oci import OciRegistry
+    from installer.adapters.server import LoopbackServer
+    from installer.adapters.stack import ComposeStack
+
+    engine = DockerEngine()
+    return Ports(
+        gpus=NvmlGpus(),
+        machine=LocalMachine(),
+        engine=engine,
+        images=OciRegistry(mirror=os.environ.get("SLIPWAY_REGISTRY_MIRROR") or None),
+        hub=HuggingFaceHub(endpoint=os.environ.get("HF_ENDPOINT") or None, token=secrets.hf_token),
+        stack=ComposeStack(),
+        server=LoopbackServer(),
+        clock=SystemClock(),
+        autostart=SessionAutostart(),
+    )
+
+
+def dry_run(recorded: Facts, registry: Registry, speed: float, fail: str | None) -> Ports:
+    """Return doors that lead nowhere: the same steps over a recorded machine."""
+    from installer.adapters.dryrun import dry_run_ports
+
+    return dry_run_ports(recorded, registry, speed=speed, fail=fail)

@@ -1,0 +1,196 @@
+"""Verbs that only look: detect, offers, plan, status, logs, and the overview without a verb."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from installer.cli.session import Session, to_plain
+from installer.domain import checks, compose
+from installer.domain import facts as fact_files
+from installer.domain import plan as plans
+from installer.domain.facts import Facts, Gpu, GpuMemory, Missing
+from installer.domain.memory import budget
+from installer.domain.offers import Offer, offers
+from installer.domain.plan import Plan, Refusal
+from installer.domain.problems import InstallerError
+from installer.steps import lifecycle, start
+from installer.steps.home import write_atomically
+from installer.steps.planning import planned
+
+
+def detect(session: Session) -> int:
+    """Show what this machine has."""
+    facts = session.facts()
+    if session.output.as_json:
+        session.output.json(fact_files.to_json(facts))
+        return 0
+    _show_machine(session, facts)
+    for problem in checks.machine(facts):
+        session.output.line()
+        session.output.problem(problem)
+    return 0
+
+
+def _show_machine(session: Session, facts: Facts) -> None:
+    out, text, _ = session.output, session.text, session.text.gettext
+    rows = [(_("Graphics card"), _card(session, facts, gpu)) for gpu in facts.nvidia.gpus]
+    if facts.nvidia.driver_version:
+        cuda = ".".join(map(str, facts.nvidia.cuda_version or ()))
+        rows.append((_("NVIDIA driver"), f"{facts.nvidia.driver_version} (CUDA {cuda})"))
+    engine = facts.engine
+    rows.append((_("Container engine"), f"{engine.operating_system} {engine.version} [{engine.endpoint}]".strip()))
+    rows.append(("Compose", facts.compose.version or "–"))
+    if facts.host.ram_total_bytes:
+        rows.append((_("Memory"), text.gib(facts.host.ram_total_bytes)))
+    if engine.memory_bytes:
+        rows.append((_("Memory of the engine"), text.gib(engine.memory_bytes)))
+    if engine.data_root_free_bytes is not None:
+        rows.append((_("Room for images"), f"{text.gb(engine.data_root_free_bytes)} ({engine.data_root})"))
+    if facts.weights_folder.free_bytes is not None:
+        rows.append((_("Room for models"), f"{text.gb(facts.weights_folder.free_bytes)} ({facts.weights_folder.path})"))
+    rows.append((_("Free ports"), ", ".join(map(str, facts.ports.free))))
+    out.table(("", ""), rows)
+
+
+def _card(session: Session, facts: Facts, gpu: Gpu) -> str:
+    text, _ = session.text, session.text.gettext
+    room = budget(facts, gpu)
+    if isinstance(gpu.memory, GpuMemory):
+        memory = _("{free} of {total} free").format(
+            free=text.gib(gpu.memory.free_bytes), total=text.gib(gpu.memory.total_bytes)
+        )
+    elif room:
+        memory = _("{free} free, shared with the computer").format(free=text.gib(room.free_bytes))
+    else:
+        memory = text.missing(gpu.memory)
+    capability = gpu.compute_capability
+    shown = "" if isinstance(capability, Missing) else f", CC {capability[0]}.{capability[1]}"
+    return f"{gpu.name}, {memory}{shown} ({gpu.uuid})"
+
+
+def show_offers(session: Session) -> int:
+    """Show every profile with its verdict and why."""
+    found = offers(session.facts(), session.registry, session.arguments.gpu_uuid)
+    if session.output.as_json:
+        session.output.json([_offer_json(session, offer) for offer in found])
+        return 0
+    text, _ = session.text, session.text.gettext
+    rows = [
+        (
+            ("★ " if offer.recommended else "  ") + offer.profile,
+            text.verdict(offer.verdict),
+            text.tokens(offer.context),
+            text.evidence(offer.evidence, untested=offer.untested),
+            text.reason(offer.reason),
+        )
+        for offer in found
+    ]
+    session.output.table((_("Profile"), _("Verdict"), _("Context"), _("Evidence"), _("Why")), rows)
+    return 0
+
+
+def _offer_json(session: Session, offer: Offer) -> dict[str, Any]:
+    values: dict[str, Any] = dict(to_plain(offer))  # type: ignore[call-overload]
+    return values | {"sentence": session.text.reason(offer.reason)}
+
+
+def write_plan(session: Session) -> int:
+    """Write the plan and a preview of the compose file, and nothing else."""
+    facts = session.facts()
+    plan = planned(facts, session.registry, session.choices, session.ports, session.home)
+    if isinstance(plan, Refusal):
+        raise InstallerError(plan.problems[0])
+    folder = Path(session.arguments.out)
+    rendered = compose.render(plan)
+    write_atomically(folder / "plan.json", plans.to_json(plan))
+    write_atomically(folder / rendered.name, rendered.text)
+    if session.output.as_json:
+        session.output.json(to_plain(plan))
+    else:
+        summary(session, plan)
+        session.output.line()
+        session.output.line(str(folder / rendered.name))
+    return 0
+
+
+def summary(session: Session, plan: Plan) -> None:
+    """Show what a plan will do."""
+    text, _ = session.text, session.text.gettext
+    rows = [
+        (_("Profile"), plan.profile),
+        (_("Model"), f"{plan.weights.repo} @ {plan.weights.commit[:12]}, {text.gb(plan.weights.size_bytes)}"),
+        (_("Image"), f"{plan.image_reference}, {text.gb(plan.image.size_bytes)}"),
+        (_("Graphics card"), f"{plan.gpu.name} ({plan.gpu.uuid})" if plan.gpu else "–"),
+        (_("Context"), text.tokens_of(plan.settings.context, plan.native_context)),
+        (_("Address"), f"http://127.0.0.1:{plan.port}/v1"),
+    ]
+    session.output.table(("", ""), rows)
+    session.output.line()
+    session.output.table(
+        (_("Argument"), _("Value"), _("Why")),
+        [(flag.flag, str(flag.value), text.flag_reason(flag.reason)) for flag in plan.arguments],
+    )
+
+
+def status(session: Session) -> int:
+    """Show what is installed and whether it serves."""
+    stack = session.home.stack(session.arguments.stack)
+    seen = lifecycle.status(session.job(stack, session.facts()))
+    if session.output.as_json:
+        session.output.json(to_plain(seen))
+        return 0
+    text, _ = session.text, session.text.gettext
+    pinned = _("pinned") if seen.pinned else _("follows its tag")
+    rows = [
+        (_("State"), text.state(seen.state)),
+        (_("Profile"), seen.profile),
+        (_("Model"), seen.model),
+        (_("Context"), text.tokens(seen.context)),
+        (_("Address"), seen.endpoint),
+        (_("Image"), f"{seen.image} ({pinned})"),
+        (_("Compose file"), seen.compose_file),
+        (_("Proved"), text.date(seen.proof.at) if seen.proof else "–"),
+    ]
+    session.output.table(("", ""), rows)
+    return 0
+
+
+def logs(session: Session) -> int:
+    """Show the server's log."""
+    stack = session.home.stack(session.arguments.stack)
+    job = session.job(stack, session.facts())
+    container = start.current_container(stack.installed(), job)
+    if container is None:
+        session.output.line(session.text.gettext("There is no container; start it with: slipway start"))
+        return 0
+    if session.arguments.follow:
+        for line in session.ports.engine.follow_logs(container.id, session.cancel):
+            sys.stdout.buffer.write(line)
+            sys.stdout.buffer.flush()
+        return 0
+    sys.stdout.buffer.write(session.ports.engine.logs(container.id, session.arguments.tail))
+    sys.stdout.buffer.flush()
+    return 0
+
+
+def overview(session: Session) -> int:
+    """Say what this machine has, what is missing or recommended, and what to type next."""
+    out, _ = session.output, session.text.gettext
+    facts = session.facts()
+    _show_machine(session, facts)
+    for problem in checks.machine(facts):
+        out.line()
+        out.problem(problem)
+    best = next((offer for offer in offers(facts, session.registry) if offer.recommended), None)
+    out.line()
+    if best is None:
+        out.line(_("Nothing can be installed here yet. Try all steps without changing anything:"))
+        out.line("  slipway install --dry-run --machine tests/machines/rtx-5090-linux.json --yes")
+        return 0
+    out.line(_("Recommended: {profile}").format(profile=best.profile))
+    out.line(session.text.reason(best.reason))
+    out.line(_("Install it with:"))
+    out.line(f"  slipway install --profile {best.profile}")
+    return 0

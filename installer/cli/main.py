@@ -1,0 +1,83 @@
+"""From arguments to an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+
+from installer.cli import act, arguments, look
+from installer.cli.output import Output
+from installer.cli.session import Session
+from installer.domain.problems import AnyProblem, Bug, Cancelled, InstallerError, Interrupted
+from installer.text import Text, choose_language
+
+VERBS: Mapping[str | None, Callable[[Session], int]] = {
+    None: look.overview,
+    "detect": look.detect,
+    "offers": look.show_offers,
+    "plan": look.write_plan,
+    "status": look.status,
+    "logs": look.logs,
+    "install": act.install,
+    "start": act.start_stack,
+    "stop": act.stop_stack,
+    "smoke": act.smoke,
+    "uninstall": act.uninstall,
+}
+
+
+def run(argv: list[str]) -> int:
+    """Do what the command line asks; return the exit code. This is the only place where a failure becomes words."""
+    text = Text(choose_language(_named_language(argv), os.environ))
+    output = Output(text, as_json="--json" in argv)
+    try:
+        return VERBS[(parsed := arguments.parse(argv, text)).verb](_session(parsed, text))
+    except InstallerError as error:
+        return _fail(output, error.problem)
+    except (Cancelled, KeyboardInterrupt):
+        return _fail(output, Interrupted())
+    except Exception as error:
+        if os.environ.get("SLIPWAY_DEBUG"):
+            raise
+        return _fail(output, _bug(error))
+
+
+def run_nvml_child() -> int:
+    """Be the child that asks the graphics driver: a frozen Slipway has no other program to start for it."""
+    from installer.adapters.nvml_child import main
+
+    return main()
+
+
+def _session(parsed: object, text: Text) -> Session:
+    session = Session(parsed, text)  # type: ignore[arg-type]
+    answers = getattr(parsed, "answers", None)
+    if answers and session.choices.language and not _named_language(sys.argv[1:]):
+        return Session(parsed, Text(session.choices.language))  # type: ignore[arg-type]
+    return session
+
+
+def _named_language(argv: list[str]) -> str | None:
+    """Find `--language` before the whole line is read, so that its own errors are in that language."""
+    for index, word in enumerate(argv):
+        if word.startswith("--language="):
+            return word.partition("=")[2]
+        if word == "--language" and index + 1 < len(argv):
+            return argv[index + 1]
+    return None
+
+
+def _fail(output: Output, problem: AnyProblem) -> int:
+    output.problem(problem)
+    return problem.exit_code
+
+
+def _bug(error: Exception) -> Bug:
+    """Name the place and the kind of a fault of ours; its message may hold anything and is not repeated."""
+    frames = []
+    trace = error.__traceback__
+    while trace is not None:
+        frames.append(f"{trace.tb_frame.f_code.co_filename.rsplit(os.sep, 1)[-1]}:{trace.tb_lineno}")
+        trace = trace.tb_next
+    return Bug(error=type(error).__name__, where=frames[-1] if frames else "")

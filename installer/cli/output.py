@@ -1,0 +1,152 @@
+"""What the command line prints: sentences for a person, JSON for a program; sentences about failures go to stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from typing import Any, assert_never
+
+import msgspec
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+from rich.table import Table
+
+from installer.domain import problems
+from installer.domain.problems import AnyProblem
+from installer.steps import events
+from installer.steps.events import Event, Step
+from installer.text import Text
+
+
+class Output:
+    """Prints in one language, for a person or for a program."""
+
+    def __init__(self, text: Text, *, as_json: bool) -> None:
+        self.text = text
+        self.as_json = as_json
+        for stream in (sys.stdout, sys.stderr):
+            stream.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]
+        self._console = Console(highlight=False, soft_wrap=True)
+        self._errors = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._bars: Progress | None = None
+        self._tasks: dict[Step, TaskID] = {}
+
+    def json(self, value: Any) -> None:
+        """Print a value as one JSON document."""
+        sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+
+    def line(self, sentence: str = "") -> None:
+        """Print one line for a person."""
+        if not self.as_json:
+            self._console.print(sentence, markup=False)
+
+    def table(self, headings: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
+        """Print a table for a person."""
+        table = Table(box=None, pad_edge=False, show_header=True, header_style="bold")
+        for heading in headings:
+            table.add_column(heading, overflow="fold")
+        for row in rows:
+            table.add_row(*row)
+        self._console.print(table)
+
+    def ask(self, question: str) -> bool:
+        """Ask a yes-or-no question; anything but a clear yes is a no."""
+        self._console.print(f"{question} ", end="", markup=False)
+        return sys.stdin.readline().strip().casefold() in ("j", "ja", "y", "yes")
+
+    def problem(self, problem: AnyProblem) -> None:
+        """Print a Problem: what happened and what to do."""
+        if self.as_json:
+            self.json({"problem": self.problem_json(problem)})
+        self._spoken(problem)
+
+    def _spoken(self, problem: AnyProblem) -> None:
+        said = self.text.problem(problem)
+        self._errors.print(said.title, style="bold", markup=False)
+        self._errors.print(said.sentence, markup=False)
+        self._errors.print(said.remedy, markup=False)
+        if problem.command:
+            self._errors.print(f"  {problem.command}", markup=False)
+
+    def problem_json(self, problem: AnyProblem) -> dict[str, object]:
+        """Return a Problem as JSON with its sentences."""
+        said = self.text.problem(problem)
+        return problems.to_json(problem) | {
+            "title": said.title,
+            "sentence": said.sentence,
+            "remedy": said.remedy,
+            "command": problem.command,
+        }
+
+    def event(self, event: Event) -> None:
+        """Print one event of a run as it happens."""
+        if self.as_json:
+            sys.stdout.write(json.dumps(self._event_json(event), ensure_ascii=False) + "\n")
+            sys.stdout.flush()
+        else:
+            self._event_line(event)
+
+    def _event_json(self, event: Event) -> dict[str, Any]:
+        values: dict[str, Any] = msgspec.to_builtins(event)
+        problem = getattr(event, "problem", None)
+        if problem is not None:
+            values["problem"] = self.problem_json(problem)
+        if isinstance(event, events.Notice):
+            values["sentence"] = self.text.note(event.notice)
+        return values
+
+    def _event_line(self, event: Event) -> None:
+        match event:
+            case events.Started(step=step):
+                self.line(self.text.step(step).present)
+            case events.Progress(step=step, done=done, total=total):
+                self._bar(step, done, total)
+            case events.Notice(notice=notice):
+                self.line("  " + self.text.note(notice))
+            case events.Skipped(step=step):
+                self.line(self.text.skipped(step))
+            case events.Finished(step=step, seconds=seconds):
+                self._end_bar(step)
+                self.line(f"  {self.text.step(step).done} ({self.text.duration(seconds)})")
+            case events.Failed(step=step):
+                self._end_bar(step)
+            case events.Proved(report=report):
+                for check in report.checks:
+                    self.line("  " + self.text.check(check))
+            case events.Settled():
+                self._end_bars()
+            case _:
+                assert_never(event)
+
+    def _bar(self, step: Step, done: int, total: int) -> None:
+        if not self._console.is_terminal:
+            return
+        if self._bars is None:
+            self._bars = Progress(
+                TextColumn("  {task.description}"),
+                BarColumn(),
+                TextColumn("{task.fields[amount]}"),
+                TransferSpeedColumn(),
+                TimeRemainingColumn(),
+                console=self._console,
+                transient=True,
+            )
+            self._bars.start()
+        amount = f"{self.text.gb(done)} / {self.text.gb(total)}"
+        if step not in self._tasks:
+            self._tasks[step] = self._bars.add_task(self.text.step(step).noun, total=total, amount=amount)
+        self._bars.update(self._tasks[step], completed=done, total=total, amount=amount)
+
+    def _end_bar(self, step: Step) -> None:
+        task = self._tasks.pop(step, None)
+        if self._bars is not None and task is not None:
+            self._bars.remove_task(task)
+        if not self._tasks:
+            self._end_bars()
+
+    def _end_bars(self) -> None:
+        if self._bars is not None:
+            self._bars.stop()
+            self._bars = None
+            self._tasks.clear()

@@ -1,0 +1,117 @@
+"""A session: one call of the command line, with what every verb needs."""
+
+from __future__ import annotations
+
+import argparse
+from functools import cached_property
+
+import msgspec
+
+from installer.cli import doors
+from installer.cli.arguments import chosen
+from installer.cli.output import Output
+from installer.domain import choices as choice_files
+from installer.domain.choices import Choices
+from installer.domain.facts import Facts
+from installer.domain.registry import Registry
+from installer.steps import read
+from installer.steps.cancel import Cancel
+from installer.steps.events import Event
+from installer.steps.home import Home, StackHome
+from installer.steps.job import Job, Secrets
+from installer.steps.ports import Ports
+from installer.steps.run import Run
+from installer.text import Text
+
+
+class Session:
+    """Arguments, language, home, registry and doors of one call; each is made when it is first needed."""
+
+    def __init__(self, arguments: argparse.Namespace, text: Text) -> None:
+        self.arguments = arguments
+        self.text = text
+        self.output = Output(text, as_json=arguments.json)
+        self.cancel = Cancel()
+
+    @cached_property
+    def home(self) -> Home:
+        """Return the home of this installation."""
+        return doors.home(self.arguments.home)
+
+    @cached_property
+    def registry(self) -> Registry:
+        """Return the registry. Raises InstallerError(MalformedFile)."""
+        return doors.registry(self.arguments.registry)
+
+    @cached_property
+    def choices(self) -> Choices:
+        """Return answers and flags together, checked. Raises InstallerError(MalformedFile, BadChoice)."""
+        path = self.arguments.answers
+        answers = choice_files.from_text(doors.read_text(path), path) if path else Choices()
+        choices = chosen(self.arguments, answers)
+        choice_files.check(choices)
+        return choices
+
+    @cached_property
+    def secrets(self) -> Secrets:
+        """Return the secrets that were given to this call."""
+        given = self.arguments
+        return doors.secrets(getattr(given, "hf_token_file", None), getattr(given, "api_key_file", None))
+
+    @cached_property
+    def recorded(self) -> Facts | None:
+        """Return the recorded machine that was named, or None."""
+        path = getattr(self.arguments, "machine", None)
+        return doors.machine(path) if path else None
+
+    @property
+    def is_dry_run(self) -> bool:
+        """Say whether nothing may be changed."""
+        return bool(getattr(self.arguments, "dry_run", False))
+
+    @cached_property
+    def ports(self) -> Ports:
+        """Return the doors: real ones, or those of a dry run over the recorded machine or this one."""
+        if not self.is_dry_run:
+            return doors.real(self.secrets)
+        recorded = self.recorded or read.facts(doors.real(self.secrets), self.weights_folder)
+        return doors.dry_run(recorded, self.registry, self.arguments.dry_run_speed, self.arguments.dry_run_fail)
+
+    @property
+    def weights_folder(self) -> str:
+        """Return where weights would lie."""
+        folder = self.choices.folder if hasattr(self.arguments, "answers") else None
+        return folder or str(self.home.models)
+
+    def facts(self) -> Facts:
+        """Return the recorded machine, or read this one."""
+        if self.recorded is not None and not self.is_dry_run:
+            return self.recorded
+        return read.facts(self.ports, self.weights_folder)
+
+    def job(self, stack: StackHome, facts: Facts) -> Job:
+        """Return a job for one stack whose events are printed and recorded."""
+
+        def emit(event: Event) -> None:
+            stack.append(event)
+            self.output.event(event)
+
+        patience = getattr(self.arguments, "patience", None)
+        return Job(
+            ports=self.ports,
+            run=Run(emit, self.cancel, self.ports.clock),
+            home=stack,
+            registry=self.registry,
+            facts=facts,
+            secrets=self.secrets,
+            overwrite=bool(getattr(self.arguments, "overwrite", False)),
+            patience_s={} if patience is None else dict.fromkeys(PHASES, patience),
+        )
+
+
+PHASES = ("starting", "weights", "compile", "kv_cache", "graphs", "serving")
+
+
+def to_plain(value: object) -> object:
+    """Return a frozen value as plain JSON values."""
+    return msgspec.to_builtins(value)

@@ -1,0 +1,57 @@
+"""Resources: the data that travels with the program, found in a checkout, a wheel and a frozen tree alike."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+
+Folder = Literal["assets", "compose", "i18n"]
+
+PACKAGE = Path(__file__).resolve().parent
+
+
+class ResourceMissing(FileNotFoundError):
+    """A folder or file of the program itself is not there: the installation is damaged, or was built without it."""
+
+    def __init__(self, name: str, places: Iterable[Path]) -> None:
+        looked = ", ".join(str(place) for place in places)
+        super().__init__(f"Slipway's own {name} is missing. Looked in: {looked}")
+        self.name = name
+
+
+def folder(name: Folder) -> Path:
+    """Return one of the data folders. Raises ResourceMissing."""
+    places = _places(name)
+    found = next((place for place in places if place.is_dir()), None)
+    if found is None:
+        raise ResourceMissing(name, places)
+    return found
+
+
+def _places(name: Folder) -> tuple[Path, ...]:
+    """List where a folder can be: PyInstaller's tree, then the wheel's, then the checkout's."""
+    frozen = getattr(sys, "_MEIPASS", None)
+    unpacked = (Path(frozen) / name,) if frozen else ()
+    return (*unpacked, PACKAGE / "_data" / name, PACKAGE.parent / name)
+
+
+def file(name: Folder, *parts: str) -> Path:
+    """Return a file below one of the data folders. Raises ResourceMissing."""
+    path = folder(name).joinpath(*parts)
+    if not path.is_file():
+        raise ResourceMissing(f"{name}/{'/'.join(parts)}", (path,))
+    return path
+
+
+def registry() -> dict[str, str]:
+    """Return the registry's YAML files, by their path inside the registry. Raises ResourceMissing.
+
+    The registry lies inside the package, so that it is in the same place everywhere.
+    """
+    root = PACKAGE / "registry"
+    texts = {path.relative_to(root).as_posix(): path.read_text("utf-8") for path in sorted(root.rglob("*.yaml"))}
+    if not texts:
+        raise ResourceMissing("registry", (root,))
+    return texts

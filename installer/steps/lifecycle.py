@@ -1,0 +1,178 @@
+"""Looking after an installation: what runs, start, stop, prove again, remove."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Literal
+
+import msgspec
+
+from installer.domain import compose
+from installer.domain.facts import EngineState
+from installer.domain.plan import Plan
+from installer.domain.problems import EngineTimedOut, InstallerError
+from installer.steps import install, start
+from installer.steps.cancel import Cancel
+from installer.steps.events import Step
+from installer.steps.home import Created, Home, StackHome, read_bytes
+from installer.steps.job import Job
+from installer.steps.ports import ContainerState, Ports
+from installer.steps.smoke import SmokeReport
+
+WAIT_FOR_ENGINE_SECONDS = 300.0
+"""After sign-in Docker Desktop takes a minute or two to come up."""
+
+
+class Status(msgspec.Struct, frozen=True, kw_only=True):
+    """What is installed in one stack and how it does. `context` is in tokens, `endpoint` the API's base address."""
+
+    stack: str
+    state: Literal["serving", "starting", "stopped", "failed", "missing"]
+    profile: str
+    model: str
+    context: int
+    endpoint: str
+    image: str
+    image_digest: str
+    pinned: bool
+    compose_file: str
+    container: ContainerState | None
+    proof: SmokeReport | None
+
+
+class Removal(msgspec.Struct, frozen=True, kw_only=True):
+    """What an uninstall will remove, with its bytes, and what it keeps."""
+
+    project: str
+    image: str
+    image_bytes: int
+    weights: str
+    weights_bytes: int
+    files: tuple[str, ...]
+    keeps_image: bool
+    keeps_weights: bool
+
+
+def status(job: Job) -> Status:
+    """Say what is installed and whether it serves. Raises InstallerError(NotInstalled)."""
+    plan = job.home.installed()
+    container = start.current_container(plan, job)
+    return Status(
+        stack=plan.stack,
+        state=_state(plan, container, job),
+        profile=plan.profile,
+        model=plan.weights.repo,
+        context=plan.settings.context,
+        endpoint=f"http://127.0.0.1:{plan.port}/v1",
+        image=plan.image_reference,
+        image_digest=plan.image.index_digest,
+        pinned=plan.pinned,
+        compose_file=str(job.home.path(compose.file_name(plan.stack))),
+        container=container,
+        proof=install.last_report(job),
+    )
+
+
+def _state(
+    plan: Plan, container: ContainerState | None, job: Job
+) -> Literal["serving", "starting", "stopped", "failed", "missing"]:
+    if container is None:
+        return "missing"
+    if container.status == "running":
+        serves = job.ports.server.get(plan.port, "/health", timeout_s=5.0).status == 200
+        return "serving" if serves else "starting"
+    if container.status == "restarting" or container.exit_code not in (0, 137, 143):
+        return "failed"
+    return "stopped"
+
+
+def start_again(job: Job) -> Plan:
+    """Start what is installed, through the gate, without asking any registry, and wait until it serves."""
+    plan = job.home.installed()
+    start.start(plan, job)
+    return plan
+
+
+def wait_for_engine(ports: Ports, cancel: Cancel) -> None:
+    """Wait until the engine answers, as after sign-in. Raises InstallerError(EngineTimedOut)."""
+    clock = ports.clock
+    began = clock.monotonic()
+    while (seen := ports.engine.facts()).state is not EngineState.RUNNING:
+        if clock.monotonic() - began > WAIT_FOR_ENGINE_SECONDS:
+            raise InstallerError(EngineTimedOut(endpoint=seen.endpoint, seconds=WAIT_FOR_ENGINE_SECONDS))
+        clock.wait(2.0, cancel)
+
+
+def stop(job: Job) -> Plan:
+    """Stop the container and leave it; the card's memory is free afterwards."""
+    plan = job.home.installed()
+    container = start.current_container(plan, job)
+    if container is None or container.status not in ("running", "restarting", "paused"):
+        job.run.skip(Step.STOP)
+        return plan
+    file = str(job.home.path(compose.file_name(plan.stack)))
+    job.run.step(Step.STOP, lambda _, __: job.ports.stack.stop(file))
+    return plan
+
+
+def prove_again(job: Job) -> SmokeReport:
+    """Prove the running server again. Raises InstallerError with what the proof found."""
+    plan = job.home.installed()
+    container = start.current_container(plan, job)
+    if container is None or container.status != "running":
+        plan = start_again(job)
+        container = start.current_container(plan, job)
+    assert container is not None
+    return install.prove(plan, container, job, again=True)
+
+
+def removal(job: Job, home: Home, *, keep_weights: bool, keep_image: bool) -> Removal:
+    """Say what an uninstall would remove: only what this installation made and no other stack uses."""
+    plan = job.home.installed()
+    created = job.home.created()
+    others = _other_plans(home, job.home)
+    made_image = Created(kind="image", name=plan.image.by_digest) in created
+    made_weights = any(c.kind == "weights" and c.name.endswith(plan.weights.folder) for c in created)
+    shared_image = any(o.image.index_digest == plan.image.index_digest for o in others)
+    shared_weights = any(o.weights == plan.weights for o in others)
+    keeps_image = keep_image or not made_image or shared_image
+    keeps_weights = keep_weights or not made_weights or shared_weights
+    return Removal(
+        project=plan.project,
+        image=plan.image.by_digest,
+        image_bytes=plan.image.size_bytes,
+        weights=next((c.name for c in created if c.kind == "weights"), plan.weights.folder),
+        weights_bytes=plan.weights.size_bytes,
+        files=tuple(c.name for c in created if c.kind in ("file", "autostart")),
+        keeps_image=keeps_image,
+        keeps_weights=keeps_weights,
+    )
+
+
+def _other_plans(home: Home, mine: StackHome) -> tuple[Plan, ...]:
+    plans = (home.stack(name).plan() for name in ("chat", "images") if name != mine.name)
+    return tuple(plan for plan in plans if plan is not None)
+
+
+def uninstall(job: Job, what: Removal) -> None:
+    """Remove containers, volumes, image, weights and files, in that order, so that a run cut short can go on."""
+    plan = job.home.installed()
+    job.run.step(Step.REMOVE, lambda _, __: _remove(plan, job, what))
+
+
+def _remove(plan: Plan, job: Job, what: Removal) -> None:
+    file = job.home.path(compose.file_name(plan.stack))
+    if read_bytes(file) is not None:
+        job.ports.stack.down(str(file), volumes=True)
+    if not what.keeps_image:
+        job.ports.engine.remove_image(plan.image)
+        _remove_unused_helper(plan, job)
+    if not what.keeps_weights:
+        job.ports.hub.remove(plan.weights, plan.place)
+    job.ports.autostart.disable(plan.stack)
+    shutil.rmtree(job.home.folder, ignore_errors=True)
+
+
+def _remove_unused_helper(plan: Plan, job: Job) -> None:
+    if Created(kind="image", name=plan.helper.by_digest) in job.home.created():
+        job.ports.engine.remove_image(plan.helper)

@@ -1,0 +1,46 @@
+"""From facts and choices to a plan, with what the network knows: the read and decide phases in one call."""
+
+from __future__ import annotations
+
+from installer import __version__
+from installer.domain import plan as plans
+from installer.domain.choices import Choices
+from installer.domain.facts import Facts
+from installer.domain.plan import Plan, Present, Refusal
+from installer.domain.registry import Registry
+from installer.domain.sources import FolderWeights, Sources, VolumeWeights
+from installer.steps import read
+from installer.steps.home import Home
+from installer.steps.ports import Ports
+
+
+def planned(facts: Facts, registry: Registry, choices: Choices, ports: Ports, home: Home) -> Plan | Refusal:
+    """Choose the profile, resolve its sources and decide.
+
+    What the machine refuses is said before the network is asked. Raises the problems of `read.sources`.
+    """
+    chosen = plans.choose_profile(facts, registry, choices)
+    if isinstance(chosen, Refusal):
+        return chosen
+    refused = plans.refusal_of(chosen, registry, choices)
+    if refused:
+        return refused
+    sources = read.sources(facts, registry, chosen.profile, choices, ports, home)
+    return plans.decide(facts, registry, sources, choices, slipway=__version__, present=_present(facts, sources, ports))
+
+
+def _present(facts: Facts, sources: Sources, ports: Ports) -> Present:
+    in_volume = facts.engine.docker_desktop
+    place = VolumeWeights(volume=plans.WEIGHTS_VOLUME) if in_volume else FolderWeights(folder=facts.weights_folder.path)
+    missing = ports.hub.missing_bytes(sources.weights, place)
+    return Present(image=ports.engine.has_image(sources.image), weights_bytes=sources.weights.size_bytes - missing)
+
+
+def resumable(old: Plan | None, registry: Registry, choices: Choices) -> bool:
+    """Say whether an earlier plan answers the same choices, so that running again is going on with it."""
+    return (
+        old is not None
+        and old.choices == choices
+        and old.registry_revision == registry.revision
+        and old.slipway == __version__
+    )

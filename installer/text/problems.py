@@ -1,0 +1,170 @@
+"""Every kind of Problem has its words: one exhaustive match, so that a kind without words does not type-check."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from installer.domain import problems as p
+from installer.text import docker, driver, graphics_card, hub, network, own, start, usage
+from installer.text.voice import ProblemText, Voice
+
+
+def words_for(problem: p.AnyProblem, t: Voice) -> ProblemText:  # noqa: C901 - a table in the form of a match
+    """Return title, sentence and remedy of any Problem."""
+    match problem:
+        case p.BadArguments():
+            return usage.bad_arguments(problem, t)
+        case p.MalformedFile():
+            return usage.malformed_file(problem, t)
+        case p.FileUnreadable():
+            return usage.file_unreadable(problem, t)
+        case p.UnknownName():
+            return usage.unknown_name(problem, t)
+        case p.BadChoice():
+            return usage.bad_choice(problem, t)
+        case p.LicenceNotAccepted():
+            return usage.licence_not_accepted(problem, t)
+        case p.EditedByHand():
+            return usage.edited_by_hand(problem, t)
+        case p.ConsentNeeded():
+            return usage.consent_needed(problem, t)
+        case p.NotInstalled():
+            return usage.not_installed(problem, t)
+        case p.AlreadyRunning():
+            return usage.already_running(problem, t)
+        case p.CardHeldByStack():
+            return usage.card_held_by_stack(problem, t)
+        case p.NoNvidiaDriver():
+            return driver.no_nvidia_driver(problem, t)
+        case p.DriverNotLoaded():
+            return driver.driver_not_loaded(problem, t)
+        case p.DriverLibraryMismatch():
+            return driver.driver_library_mismatch(problem, t)
+        case p.NvidiaNoPermission():
+            return driver.nvidia_no_permission(problem, t)
+        case p.GpuReadTimedOut():
+            return driver.gpu_read_timed_out(problem, t)
+        case p.GpuLost():
+            return driver.gpu_lost(problem, t)
+        case p.GpuReadFailed():
+            return driver.gpu_read_failed(problem, t)
+        case p.NoGpu():
+            return driver.no_gpu(problem, t)
+        case p.DriverTooOld():
+            return driver.driver_too_old(problem, t)
+        case p.CapabilityTooLow():
+            return graphics_card.capability_too_low(problem, t)
+        case p.GpuMemoryUnknown():
+            return graphics_card.gpu_memory_unknown(problem, t)
+        case p.MigNotServed():
+            return graphics_card.mig_not_served(problem, t)
+        case p.DoesNotFit():
+            return graphics_card.does_not_fit(problem, t)
+        case p.NotEnoughFreeMemory():
+            return graphics_card.not_enough_free_memory(problem, t)
+        case p.NotEnoughHostMemory():
+            return graphics_card.not_enough_host_memory(problem, t)
+        case p.MemoryHiddenByWsl2():
+            return graphics_card.memory_hidden_by_wsl2(problem, t)
+        case p.GpuNotInContainer():
+            return graphics_card.gpu_not_in_container(problem, t)
+        case p.WindowsDriverInWsl():
+            return graphics_card.windows_driver_in_wsl(problem, t)
+        case p.ProfileBlocked():
+            return graphics_card.profile_blocked(problem, t)
+        case p.NothingFits():
+            return graphics_card.nothing_fits(problem, t)
+        case p.EngineNotInstalled():
+            return docker.engine_not_installed(problem, t)
+        case p.EngineDown():
+            return docker.engine_down(problem, t)
+        case p.EngineNoPermission():
+            return docker.engine_no_permission(problem, t)
+        case p.EngineTimedOut():
+            return docker.engine_timed_out(problem, t)
+        case p.EngineIsPodman():
+            return docker.engine_is_podman(problem, t)
+        case p.EngineNotLinux():
+            return docker.engine_not_linux(problem, t)
+        case p.EngineFailed():
+            return docker.engine_failed(problem, t)
+        case p.EngineLost():
+            return docker.engine_lost(problem, t)
+        case p.NvidiaToolkitMissing():
+            return docker.nvidia_toolkit_missing(problem, t)
+        case p.ComposeMissing():
+            return docker.compose_missing(problem, t)
+        case p.ComposeTooOld():
+            return docker.compose_too_old(problem, t)
+        case p.NoSuchPlatform():
+            return docker.no_such_platform(problem, t)
+        case p.Unreachable():
+            return network.unreachable(problem, t)
+        case p.TlsNotTrusted():
+            return network.tls_not_trusted(problem, t)
+        case p.Stalled():
+            return network.stalled(problem, t)
+        case p.CaptivePortal():
+            return network.captive_portal(problem, t)
+        case p.ServerError():
+            return network.server_error(problem, t)
+        case p.RateLimited():
+            return network.rate_limited(problem, t)
+        case p.ImageUnknown():
+            return hub.image_unknown(problem, t)
+        case p.DigestGone():
+            return hub.digest_gone(problem, t)
+        case p.RegistryDenied():
+            return hub.registry_denied(problem, t)
+        case p.TokenNeeded():
+            return hub.token_needed(problem, t)
+        case p.AccessNotGranted():
+            return hub.access_not_granted(problem, t)
+        case p.RepoUnknown():
+            return hub.repo_unknown(problem, t)
+        case p.BadToken():
+            return hub.bad_token(problem, t)
+        case p.WrongContent():
+            return network.wrong_content(problem, t)
+        case p.Truncated():
+            return network.truncated(problem, t)
+        case p.NotResolvedYet():
+            return network.not_resolved_yet(problem, t)
+        case p.DiskFull():
+            return own.disk_full(problem, t)
+        case p.NotWritable():
+            return own.not_writable(problem, t)
+        case p.PortTaken():
+            return start.port_taken(problem, t)
+        case p.KvCacheTooSmall():
+            return start.kv_cache_too_small(problem, t)
+        case p.NoCacheBlocks():
+            return start.no_cache_blocks(problem, t)
+        case p.StateBlocksTooFew():
+            return start.state_blocks_too_few(problem, t)
+        case p.FreeBelowUtilisation():
+            return start.free_below_utilisation(problem, t)
+        case p.CudaOutOfMemory():
+            return start.cuda_out_of_memory(problem, t)
+        case p.UnknownArgument():
+            return start.unknown_argument(problem, t)
+        case p.ContainerExited():
+            return start.container_exited(problem, t)
+        case p.ContainerKilled():
+            return start.container_killed(problem, t)
+        case p.NeverHealthy():
+            return start.never_healthy(problem, t)
+        case p.RelaxRefused():
+            return start.relax_refused(problem, t)
+        case p.ContainerNotOurs():
+            return start.container_not_ours(problem, t)
+        case p.SmokeFailed():
+            return own.smoke_failed(problem, t)
+        case p.NotAnswering():
+            return own.not_answering(problem, t)
+        case p.Interrupted():
+            return own.interrupted(problem, t)
+        case p.Bug():
+            return own.bug(problem, t)
+        case _:
+            assert_never(problem)

@@ -1,0 +1,179 @@
+"""Words for what was asked for and cannot be taken as it is."""
+
+from __future__ import annotations
+
+import re
+
+from installer.domain import problems as p
+from installer.text.names import choice_name, value_of
+from installer.text.voice import ProblemText, Voice
+
+SECRET_FIELDS = ("api_key", "hf_token")
+"""A value of one of these is never shown, whatever the Problem holds."""
+
+
+def bad_arguments(problem: p.BadArguments, t: Voice) -> ProblemText:
+    """Return the words for a command line that cannot be read."""
+    return ProblemText(
+        t.gettext("Command not understood"),
+        t.gettext("The command line cannot be read: {detail}.", detail=problem.detail.rstrip(".")),
+        t.gettext("Correct the command. With --help it shows what is possible."),
+    )
+
+
+def malformed_file(problem: p.MalformedFile, t: Voice) -> ProblemText:
+    """Return the words for a file with an error inside."""
+    return ProblemText(
+        t.gettext("Error in a file"),
+        t.gettext(
+            "The file {path} has an error at {where}: {reason}.",
+            path=t.quote(problem.path),
+            where=t.quote(problem.where),
+            reason=problem.reason.rstrip(".") or t.gettext("unknown"),
+        ),
+        t.gettext("Correct this place and try again. If Slipway wrote the file itself, rename it and install again."),
+    )
+
+
+def file_unreadable(problem: p.FileUnreadable, t: Voice) -> ProblemText:
+    """Return the words for a file that cannot be opened."""
+    return ProblemText(
+        t.gettext("File cannot be opened"),
+        t.gettext(
+            "The file {path} cannot be opened: {reason}.",
+            path=t.quote(problem.path),
+            reason=problem.reason.rstrip(".") or t.gettext("unknown"),
+        ),
+        t.gettext("Check the path, and whether your user account may read the file."),
+    )
+
+
+def unknown_name(problem: p.UnknownName, t: Voice) -> ProblemText:
+    """Return the words for a name that nothing has."""
+    # `context` is Docker's here; the length of a conversation is a number and never looked up by name.
+    label = t.gettext("Docker context") if problem.field == "context" else choice_name(problem.field, t)
+    remedy = t.gettext("Check the spelling.")
+    if problem.known:
+        remedy = t.gettext("Choose one of these: {known}.", known=t.listed(problem.known))
+    return ProblemText(
+        t.gettext("Name not found"),
+        t.gettext("{label}: {value} does not exist here.", label=label, value=t.quote(problem.value)),
+        remedy,
+    )
+
+
+def bad_choice(problem: p.BadChoice, t: Voice) -> ProblemText:
+    """Return the words for a value outside its limits; a secret is never shown."""
+    label = choice_name(problem.field, t)
+    if problem.field in SECRET_FIELDS:
+        sentence = t.gettext("{label}: this value cannot be taken.", label=label)
+    else:
+        sentence = t.gettext("{label}: {value} cannot be taken.", label=label, value=t.quote(problem.value))
+    return ProblemText(
+        t.gettext("Value not possible"), sentence, t.gettext("Possible: {limit}.", limit=_limit(problem, t))
+    )
+
+
+def _limit(problem: p.BadChoice, t: Voice) -> str:
+    """Return a limit in words: a range, a bound, or the form that the field has."""
+    bound = re.fullmatch(r"(<=|>=|>) ?(\d+)", problem.limit)
+    span = re.fullmatch(r"(\d+)\.\.(\d+)", problem.limit)
+    if span:
+        low, high = (value_of(problem.field, end, t) for end in span.groups())
+        return t.gettext("from {low} to {high}", low=low, high=high)
+    if bound:
+        words = {
+            "<=": t.gettext("{value} at most"),
+            ">=": t.gettext("{value} at least"),
+            ">": t.gettext("above {value}"),
+        }
+        return words[bound[1]].format(value=value_of(problem.field, bound[2], t))
+    forms = {
+        "gpu_uuid": t.gettext("a card's UUID, which begins with GPU-"),
+        "docker_image_pin_digest": t.gettext("“current”, a digest of the form sha256:…, or nothing"),
+        "vram_budget_gib": t.gettext("only for profiles that make images"),
+        "api_key": t.gettext("8 to 512 ASCII characters without spaces and apostrophes"),
+    }
+    return forms.get(problem.field) or t.quote(problem.limit)
+
+
+def licence_not_accepted(problem: p.LicenceNotAccepted, t: Voice) -> ProblemText:
+    """Return the words for a licence that waits for consent."""
+    remedy = t.gettext(
+        "Read the licence and agree to it (accept_licenses: {licence}). --yes alone does not.", licence=problem.licence
+    )
+    if problem.url:
+        remedy = t.gettext(
+            "Read the licence at {url} and agree to it (accept_licenses: {licence}). --yes alone does not.",
+            url=problem.url,
+            licence=problem.licence,
+        )
+    return ProblemText(
+        t.gettext("Licence not accepted"),
+        t.gettext(
+            "The model of the profile {profile} is under the licence {licence}, which asks for your consent.",
+            profile=t.quote(problem.profile),
+            licence=t.quote(problem.licence),
+        ),
+        remedy,
+    )
+
+
+def edited_by_hand(problem: p.EditedByHand, t: Voice) -> ProblemText:
+    """Return the words for a file of ours that a person changed."""
+    return ProblemText(
+        t.gettext("File changed by hand"),
+        t.gettext(
+            "The file {path} was changed since Slipway wrote it. The changes would be lost.", path=t.quote(problem.path)
+        ),
+        t.gettext("Look at the differences. If the file may be replaced, agree to it: a copy stays beside it."),
+    )
+
+
+def consent_needed(problem: p.ConsentNeeded, t: Voice) -> ProblemText:
+    """Return the words for a question with nobody to answer it."""
+    return ProblemText(
+        t.gettext("Consent needed"),
+        t.gettext(
+            "The change to the stack {stack} needs a yes, and nobody can be asked here.", stack=t.quote(problem.stack)
+        ),
+        t.gettext("Run the command again with --yes."),
+    )
+
+
+def not_installed(problem: p.NotInstalled, t: Voice) -> ProblemText:
+    """Return the words for a stack that is not there."""
+    return ProblemText(
+        t.gettext("Not installed"),
+        t.gettext(
+            "The stack {stack} is not installed in {home}.", stack=t.quote(problem.stack), home=t.quote(problem.home)
+        ),
+        t.gettext("Install it first, or name another folder with --home."),
+    )
+
+
+def already_running(problem: p.AlreadyRunning, t: Voice) -> ProblemText:
+    """Return the words for a second Slipway in one home."""
+    home = t.quote(problem.home)
+    sentence = t.gettext("Another Slipway is working in {home}.", home=home)
+    if problem.pid is not None:
+        sentence = t.gettext("Another Slipway (process {pid}) is working in {home}.", pid=problem.pid, home=home)
+    return ProblemText(
+        t.gettext("Slipway is running already"),
+        sentence,
+        t.gettext("Wait until it is done, or close it. Then try again."),
+    )
+
+
+def card_held_by_stack(problem: p.CardHeldByStack, t: Voice) -> ProblemText:
+    """Return the words for a card that the other stack holds."""
+    return ProblemText(
+        t.gettext("Card in use by the other stack"),
+        t.gettext(
+            "The stack {other} holds the graphics card. It has room for one of the two at a time, "
+            "so {stack} cannot start.",
+            other=t.quote(problem.other),
+            stack=t.quote(problem.stack),
+        ),
+        t.gettext("Stop {other} with the command shown, then try again.", other=t.quote(problem.other)),
+    )

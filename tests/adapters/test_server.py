@@ -1,0 +1,126 @@
+"""The client for the served model: over the loopback, in time, and never by way of somebody else."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from installer.adapters.server import LoopbackServer
+
+SERVER = LoopbackServer()
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        if self.path == "/moved":
+            self.send_response(302)
+            self.send_header("Location", "/models")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        if self.path == "/drip":
+            self.send_response(200)
+            self.send_header("Content-Length", "1000")
+            self.end_headers()
+            for _ in range(100):
+                self.wfile.write(b".")
+                time.sleep(0.05)
+            return
+        self._say(200, {"path": self.path, "authorization": self.headers["Authorization"], "host": self.headers["Host"]})
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self._say(400 if body.get("bad") else 200, {"echo": body})
+
+    def _say(self, status: int, value: object) -> None:
+        body = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def handle(self) -> None:
+        try:
+            super().handle()
+        except (ConnectionError, BrokenPipeError):
+            pass
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        yield server.server_address[1]
+        server.shutdown()
+
+
+def test_the_key_and_the_body_reach_the_server_and_its_answer_comes_back_whole(port: int) -> None:
+    seen = SERVER.get(port, "/v1/models?x=1", 5, key="k-9_x")
+    assert (seen.status, json.loads(seen.body)["authorization"]) == (200, "Bearer k-9_x")
+    assert json.loads(SERVER.get(port, "/health", 5).body)["authorization"] is None
+    answer = SERVER.post(port, "/v1/chat/completions", {"messages": ["grün"]}, 5)
+    assert json.loads(answer.body) == {"echo": {"messages": ["grün"]}}
+    assert SERVER.post(port, "/", {"bad": True}, 5).status == 400
+
+
+def test_no_proxy_of_the_environment_is_asked(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.setenv("NO_PROXY", "")
+    assert SERVER.get(port, "/health", 5).status == 200
+
+
+def test_a_redirect_is_an_answer_and_not_followed(port: int) -> None:
+    assert SERVER.get(port, "/moved", 5).status == 302
+
+
+def closed(listener: socket.socket) -> None:
+    listener.close()
+
+
+def silent(listener: socket.socket) -> None:
+    pass
+
+
+def hanging_up(listener: socket.socket) -> None:
+    def accept() -> None:
+        connection, _ = listener.accept()
+        connection.recv(100)
+        connection.close()
+
+    threading.Thread(target=accept, daemon=True).start()
+
+
+def no_http(listener: socket.socket) -> None:
+    def accept() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(100)
+            connection.sendall(b"SSH-2.0-OpenSSH\r\n\r\n")
+
+    threading.Thread(target=accept, daemon=True).start()
+
+
+@pytest.mark.parametrize("behave", [closed, silent, hanging_up, no_http])
+def test_whatever_is_on_the_port_no_answer_is_status_zero_in_time(behave: Callable[[socket.socket], None]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        behave(listener)
+        answer = SERVER.get(port, "/health", 0.3)
+    assert (answer.status, answer.body) == (0, b"")
+    assert answer.seconds < 1
+
+
+def test_the_limit_is_for_the_whole_answer_and_not_for_each_read(port: int) -> None:
+    answer = SERVER.get(port, "/drip", 0.4)
+    assert answer.status == 0
+    assert 0.3 < answer.seconds < 1

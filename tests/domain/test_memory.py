@@ -1,0 +1,170 @@
+"""vLLM's arithmetic: the figures are those of public logs and of the first source document."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from installer.domain.facts import CudaMemory
+from installer.domain.memory import (
+    Budget,
+    Limit,
+    Settings,
+    Verdict,
+    budget,
+    judge,
+    kv_blocks,
+    kv_bytes_per_sequence,
+    longest_context,
+)
+from installer.domain.units import gib, to_gib
+from tests.builders import recorded, shipped_registry
+
+REGISTRY = shipped_registry()
+HYBRID = REGISTRY.architecture_of(REGISTRY.profile("qwen3.6-27b-nvfp4-64k"))
+SPIKE_WEIGHTS = gib(28.25)
+
+
+def settings(**changes) -> Settings:
+    base = Settings(context=16384, utilisation=0.94, max_num_seqs=2, max_num_batched_tokens=2048, enforce_eager=True)
+    return msgspec.structs.replace(base, release="0.19.1", **changes)
+
+
+def room(free: float, total: float, margin: float = 0.5) -> Budget:
+    return Budget(total_bytes=gib(total), free_bytes=gib(free), hidden_bytes=0, margin_bytes=gib(margin), source="cuda")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "context", "expected_gib"),
+    [("auto", 8192, 0.81), ("auto", 65536, 4.31), ("auto", 131072, 8.33), ("fp8", 8192, 0.57), ("fp8", 65536, 2.30)],
+)
+def test_one_sequence_needs_what_vllm_says_it_needs(dtype: str, context: int, expected_gib: float):
+    need = kv_bytes_per_sequence(HYBRID, settings(context=context, kv_cache_dtype=dtype))
+    assert round(to_gib(need), 2) == expected_gib
+
+
+@pytest.mark.parametrize("blocks", [75, 112, 126])
+def test_blocks_of_the_recipe_s_token_counts(blocks: int):
+    pool = blocks * 51_380_224
+    assert kv_blocks(HYBRID, settings(), pool) == blocks
+    assert kv_blocks(HYBRID, settings(), pool - 1) == blocks - 1
+
+
+class TestTheFirstSourceDocument:
+    """30.12 of 31.84 GiB free: 0.88 failed at the cache, 0.95 at the gate, 0.94 was ready."""
+
+    def test_the_ready_one_is_reached_in_a_single_step(self):
+        fit = judge(HYBRID, SPIKE_WEIGHTS, settings(utilisation=0.95, reads_media=True), room(30.12, 31.84))
+        assert fit.verdict is Verdict.TIGHT
+        assert fit.utilisation == 0.94
+
+    def test_lower_shares_leave_nothing_for_the_cache(self):
+        fit = judge(HYBRID, SPIKE_WEIGHTS, settings(utilisation=0.88), room(30.12, 31.84))
+        assert fit.verdict is Verdict.NO
+        assert fit.limit in (Limit.WEIGHTS, Limit.OVERHEAD)
+
+    def test_cpu_offload_gains_nothing_where_layers_keep_a_state(self):
+        with_offload = judge(HYBRID, SPIKE_WEIGHTS, settings(cpu_offload_gib=4), room(30.12, 31.84))
+        assert with_offload.estimate.weights_bytes == SPIKE_WEIGHTS
+
+    def test_twice_the_context_does_not_fit(self):
+        fit = judge(HYBRID, SPIKE_WEIGHTS, settings(context=32768), room(30.12, 31.84))
+        assert fit.verdict is Verdict.NO
+
+
+@pytest.mark.parametrize(
+    ("free", "total", "highest"),
+    [(30.12, 31.84, 0.94), (22.64, 23.52, 0.96), (6.95, 8.0, 0.86), (31.44, 47.38, 0.66)],
+)
+def test_the_gate_passes_at_the_highest_share_and_not_one_above(free: float, total: float, highest: float):
+    limit = room(free, total).utilisation_max
+    assert limit == highest
+    assert total * limit <= free < total * (limit + 0.01)
+
+
+def test_short_of_free_memory_says_how_much_must_be_freed():
+    fit = judge(HYBRID, gib(20.4), settings(utilisation=0.85, kv_cache_dtype="fp8"), room(15.0, 31.84))
+    assert (fit.verdict, fit.limit) == (Verdict.NO, Limit.FREE_MEMORY)
+    freed = judge(
+        HYBRID,
+        gib(20.4),
+        settings(utilisation=0.85, kv_cache_dtype="fp8"),
+        room(to_gib(fit.free_needed_bytes) + 0.32, 31.84),
+    )
+    assert freed.verdict is Verdict.FITS
+
+
+geometry = st.builds(
+    settings,
+    context=st.integers(1, 256).map(lambda k: k * 1024),
+    max_num_seqs=st.integers(1, 16),
+    kv_cache_dtype=st.sampled_from(["auto", "fp8"]),
+    utilisation=st.sampled_from([0.8, 0.85, 0.9, 0.92, 0.94]),
+    enforce_eager=st.booleans(),
+    reads_media=st.booleans(),
+)
+ORDER = [Verdict.NO, Verdict.TIGHT, Verdict.FITS]
+
+
+@given(geometry, st.floats(10, 60), st.floats(0.5, 1.0), st.floats(0, 0.5))
+def test_more_free_memory_never_makes_it_worse(wanted: Settings, total: float, share: float, more: float):
+    less = judge(HYBRID, gib(17.6), wanted, room(total * share, total))
+    freer = judge(HYBRID, gib(17.6), wanted, room(min(total, total * (share + more)), total))
+    assert ORDER.index(freer.verdict) >= ORDER.index(less.verdict)
+
+
+@given(geometry, st.floats(10, 60), st.floats(0.5, 1.0))
+def test_a_shorter_context_never_makes_it_worse(wanted: Settings, total: float, share: float):
+    long = judge(HYBRID, gib(17.6), wanted, room(total * share, total))
+    short = judge(HYBRID, gib(17.6), msgspec.structs.replace(wanted, context=1024), room(total * share, total))
+    assert ORDER.index(short.verdict) >= ORDER.index(long.verdict)
+
+
+@given(geometry, st.floats(10, 60), st.floats(0.5, 1.0))
+def test_what_is_offered_passes_the_gate(wanted: Settings, total: float, share: float):
+    available = room(total * share, total)
+    fit = judge(HYBRID, gib(17.6), wanted, available)
+    if fit.verdict in (Verdict.FITS, Verdict.TIGHT):
+        assert fit.share_bytes <= available.free_bytes + 1
+        assert fit.utilisation <= wanted.utilisation
+
+
+@given(st.floats(22, 60))
+def test_the_longest_context_fits_and_the_next_does_not(total: float):
+    wanted, available = settings(utilisation=0.92), room(total * 0.97, total)
+    longest = longest_context(HYBRID, gib(17.6), wanted, available, 262144)
+    if longest:
+        fit = judge(HYBRID, gib(17.6), msgspec.structs.replace(wanted, context=longest), available)
+        assert fit.verdict is Verdict.FITS
+    if longest < 262144:
+        longer = msgspec.structs.replace(wanted, context=longest + 1024)
+        assert judge(HYBRID, gib(17.6), longer, available).verdict is not Verdict.FITS
+
+
+class TestBudget:
+    def test_linux_takes_cuda_s_smaller_total_and_the_context(self):
+        facts = recorded("rtx-5090-linux")
+        found = budget(facts, msgspec.structs.replace(facts.nvidia.gpus[0], cuda=None))
+        assert to_gib(found.total_bytes) == pytest.approx(31.3, abs=0.15)
+        assert to_gib(found.free_bytes) == pytest.approx(30.8, abs=0.3)
+
+    def test_wsl2_hides_a_share_and_says_how_much(self):
+        facts = recorded("rtx-5090-wsl2")
+        found = budget(facts, msgspec.structs.replace(facts.nvidia.gpus[0], cuda=None))
+        assert to_gib(found.total_bytes) == pytest.approx(31.84, abs=0.01)
+        assert to_gib(found.free_bytes) == pytest.approx(30.12, abs=0.2)
+        assert found.hidden_bytes > 0
+
+    def test_cuda_s_own_figure_wins(self):
+        facts = recorded("rtx-5090-linux")
+        seen = CudaMemory(total_bytes=gib(31.36), free_bytes=gib(20))
+        found = budget(facts, msgspec.structs.replace(facts.nvidia.gpus[0], cuda=seen))
+        assert (found.free_bytes, found.source) == (gib(20), "cuda")
+
+    def test_unified_memory_is_the_host_s_and_an_unreadable_card_has_none(self):
+        facts = recorded("gb10")
+        (gpu,) = facts.nvidia.gpus
+        assert budget(facts, gpu).free_bytes == facts.host.ram_available_bytes
+        assert budget(facts, msgspec.structs.replace(gpu, unified_memory=False)) is None

@@ -1,0 +1,123 @@
+"""Offers on the recorded machines: what a person with that card is told."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from installer.domain.checks import machine as machine_problems
+from installer.domain.facts import GpuMemory
+from installer.domain.memory import Verdict
+from installer.domain.offers import Offer, offers
+from installer.domain.units import gib
+from tests.builders import MACHINES, recorded, shipped_registry
+
+REGISTRY = shipped_registry()
+
+
+def offered(machine: str, gpu_uuid: str | None = None) -> dict[str, Offer]:
+    return {offer.profile: offer for offer in offers(recorded(machine), REGISTRY, gpu_uuid)}
+
+
+def recommended(machine: str) -> str | None:
+    return next((offer.profile for offer in offered(machine).values() if offer.recommended), None)
+
+
+@pytest.mark.parametrize(
+    ("machine", "profile"),
+    [
+        ("rtx-5090-linux", "qwen3.6-27b-nvfp4-64k"),
+        ("rtx-5090-wsl2", "qwen3.6-27b-nvfp4-64k"),
+        ("two-cards-16-and-32gb", "qwen3.6-27b-nvfp4-64k"),
+        ("rtx-4090", "qwen3.8-27b-int4-24gb"),
+        ("rtx-5090-laptop-24gb", "qwen3.8-27b-int4-24gb"),
+        ("t4", "qwen3-8b-awq-8gb"),
+        ("no-nvidia-card", "cpu-trial"),
+        ("engine-without-nvidia-toolkit", "cpu-trial"),
+        ("engine-down", None),
+        ("podman-socket", None),
+    ],
+)
+def test_what_is_recommended(machine: str, profile: str | None):
+    assert recommended(machine) == profile
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_every_profile_has_a_verdict_with_a_reason_and_at_most_one_is_recommended(machine: str):
+    found = offered(machine)
+    assert set(found) == set(REGISTRY.profiles)
+    assert sum(offer.recommended for offer in found.values()) <= 1
+    for offer in found.values():
+        assert offer.reason.kind
+        assert (offer.verdict is Verdict.FITS) == (offer.reason.kind in ("room_enough", "runs_without_gpu"))
+        assert (offer.verdict is Verdict.TIGHT) == (offer.reason.kind == "room_tight")
+
+
+@pytest.mark.parametrize(
+    ("machine", "kind"),
+    [
+        ("engine-down", "engine_down"),
+        ("podman-socket", "engine_is_podman"),
+        ("no-nvidia-card", "no_nvidia_driver"),
+        ("engine-without-nvidia-toolkit", "nvidia_toolkit_missing"),
+        ("h100-mig", "mig_not_served"),
+        ("rtx-3090-old-driver", "driver_too_old"),
+    ],
+)
+def test_what_blocks_a_machine_is_said_and_is_not_a_question_of_room(machine: str, kind: str):
+    offer = offered(machine)["qwen3-8b-awq-8gb"]
+    assert (offer.verdict, offer.reason.kind) == (Verdict.BLOCKED, kind)
+
+
+def test_the_spike_s_profile_is_tight_under_wsl2_and_never_recommended():
+    offer = offered("rtx-5090-wsl2")["qwen3.6-27b-nvfp4-spike"]
+    assert (offer.verdict, offer.recommended, offer.fit.utilisation) == (Verdict.TIGHT, False, 0.94)
+
+
+def test_a_16_gb_blackwell_card_does_not_get_the_27b_although_its_capability_would_do():
+    assert offered("rtx-5080")["qwen3.6-27b-nvfp4-64k"].verdict is Verdict.NO
+
+
+def test_nvfp4_needs_blackwell_whatever_the_memory():
+    assert offered("rtx-3090")["qwen3.6-27b-nvfp4-64k"].reason.kind == "capability_too_low"
+
+
+def test_the_card_s_name_decides_nothing():
+    facts = recorded("rtx-5090-laptop-24gb")
+    gpus = tuple(msgspec.structs.replace(gpu, name="NVIDIA GeForce RTX 5090") for gpu in facts.nvidia.gpus)
+    renamed = msgspec.structs.replace(facts, nvidia=msgspec.structs.replace(facts.nvidia, gpus=gpus))
+    named = [(o.profile, o.verdict, o.recommended) for o in offers(facts, REGISTRY)]
+    assert named == [(o.profile, o.verdict, o.recommended) for o in offers(renamed, REGISTRY)]
+
+
+def test_on_two_cards_each_profile_gets_the_better_one_and_a_named_one_is_kept_to():
+    small, large = recorded("two-cards-16-and-32gb").nvidia.gpus
+    assert offered("two-cards-16-and-32gb")["qwen3.6-27b-nvfp4-64k"].gpu_uuid == large.uuid
+    on_small = offered("two-cards-16-and-32gb", small.uuid)["qwen3.6-27b-nvfp4-64k"]
+    assert (on_small.gpu_uuid, on_small.verdict) == (small.uuid, Verdict.NO)
+
+
+def test_a_busy_card_is_told_what_to_free_instead_of_that_it_is_too_small():
+    facts = recorded("rtx-5090-linux")
+    (gpu,) = facts.nvidia.gpus
+    assert isinstance(gpu.memory, GpuMemory)
+    busy = msgspec.structs.replace(gpu, memory=msgspec.structs.replace(gpu.memory, free_bytes=gib(12)), cuda=None)
+    facts = msgspec.structs.replace(facts, nvidia=msgspec.structs.replace(facts.nvidia, gpus=(busy,)))
+    offer = next(o for o in offers(facts, REGISTRY) if o.profile == "qwen3.6-27b-nvfp4-64k")
+    assert (offer.verdict, offer.reason.kind) == (Verdict.NO, "not_enough_free_memory")
+    assert gib(13) < offer.reason.short_bytes < gib(19)
+
+
+def test_untested_is_judged_by_class_of_card():
+    assert not offered("rtx-5090-linux")["qwen3.6-27b-nvfp4-64k"].untested
+    assert offered("rtx-pro-6000")["qwen3.6-27b-nvfp4-64k"].untested
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_machine_has_problems_exactly_if_no_gpu_profile_can_be_offered(machine: str):
+    problems = machine_problems(recorded(machine))
+    blocked = all(
+        offer.verdict is Verdict.BLOCKED for offer in offered(machine).values() if REGISTRY.profiles[offer.profile].gpu
+    )
+    per_card = {"h100-mig", "rtx-3090-old-driver"}
+    assert bool(problems) == (blocked and machine not in per_card)
