@@ -13,7 +13,7 @@ PARTS ?= window
 ARGS ?=
 UV := uv==0.13.9
 
-.PHONY: help setup setup-dev run test fix bench lock clean distclean
+.PHONY: help setup setup-dev run test fix i18n bench lock clean distclean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -65,6 +65,9 @@ test: setup-dev ## everything: style, types, layers, tests; installs what the te
 fix: setup-dev ## let the tools repair style
 	@$(PY) -m ruff check --fix . || true
 	$(PY) -m ruff format .
+
+i18n: setup-dev ## the catalogues: extract the messages, bring the translations in step, compile
+	@$(PY) tools/i18n.py
 
 bench: setup-dev ## figures, never a verdict (ARGS=install for one of them)
 	@status=0

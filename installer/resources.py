@@ -45,7 +45,7 @@ def file(name: Folder, *parts: str) -> Path:
     return path
 
 
-def registry() -> dict[str, str]:
+def registry_texts() -> dict[str, str]:
     """Return the registry's YAML files, by their path inside the registry. Raises ResourceMissing.
 
     The registry lies inside the package, so that it is in the same place everywhere.

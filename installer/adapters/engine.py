@@ -106,10 +106,13 @@ class DockerEngine:
 
     def remove_image(self, image: ImageSource) -> int:
         """Remove an image with its anchor and its publisher's tag; return how many bytes that freed."""
+        from docker.errors import NotFound
+
         with self._client(Asked(operation="remove", image=image)) as client:
             before = layer_bytes(client)
             for name in names_of(client, image):
-                client.remove_image(name)
+                with contextlib.suppress(NotFound):  # the last tag of a repository takes its digest along
+                    client.remove_image(name)
             return max(0, before - layer_bytes(client))
 
     def containers(self, project: str) -> tuple[ContainerState, ...]:

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from installer.domain.problems import InstallerError, UnknownName
+from installer.adapters.engine_errors import detail_of
+from installer.domain.problems import EngineFailed, InstallerError, UnknownName
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -36,19 +37,29 @@ class Endpoint:
 def endpoint_of(context: str | None) -> Endpoint:
     """Resolve a context: the one that is named, or DOCKER_HOST, DOCKER_CONTEXT, the current context, in this order.
 
-    The client's own base URL reads `http+docker://localhost` and says nothing. Raises InstallerError(UnknownName).
+    The client's own base URL reads `http+docker://localhost` and says nothing.
+    Raises InstallerError(UnknownName), or EngineFailed for a context that cannot be read.
     """
+    try:
+        return _resolved(context)
+    except InstallerError:
+        raise
+    except Exception as error:  # docker-py raises bare exceptions for broken files of a context
+        raise InstallerError(EngineFailed(operation="context", detail=detail_of(str(error)))) from error
+
+
+def _resolved(context: str | None) -> Endpoint:
     from docker.context import ContextAPI
     from docker.utils import kwargs_from_env
 
     if os.environ.get("DOCKER_HOST") and context in (None, "", _DEFAULT):
         asked = kwargs_from_env()
         return Endpoint(context=_DEFAULT, url=asked["base_url"], tls=asked.get("tls"))
-    found: Any = ContextAPI.get_context(context or os.environ.get("DOCKER_CONTEXT"))
+    name = context or os.environ.get("DOCKER_CONTEXT")
+    found: Any = ContextAPI.get_context(name)
     if found is None:
-        name = context or os.environ.get("DOCKER_CONTEXT") or "currentContext"
         known = tuple(str(one.Name) for one in ContextAPI.contexts())
-        raise InstallerError(UnknownName(field="context", value=name, known=known))
+        raise InstallerError(UnknownName(field="context", value=name or "currentContext", known=known))
     return Endpoint(context=str(found.Name), url=str(found.Host), tls=found.TLSConfig)
 
 

@@ -195,6 +195,8 @@ def _unknown_image(text: str, asked: Asked) -> AnyProblem | None:
         r"(?i)manifest[ _]unknown|manifest (for )?\S+ not found|no such image|name[ _]unknown|\S+: not found$", text
     ):
         return None
+    if re.search(r"(?i)no such image", text):  # the engine's own store, not a registry
+        return ImageUnknown(image=_image_in(text) or asked.image_name)
     digest = re.search(r"@(sha256:[0-9a-f]{64})", text)
     if asked.image is not None and (digest or not re.search(r"(?i)name[ _]unknown", text)):
         return DigestGone(image=asked.image.repository, digest=asked.image.index_digest, tag=asked.image.tag)

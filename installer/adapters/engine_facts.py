@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 from installer.adapters.engine_endpoint import Endpoint, docker_program, endpoint_of, transport_errors
 from installer.adapters.engine_errors import detail_of, state_of
 from installer.domain.facts import Engine, EngineState
-from installer.domain.problems import InstallerError
+from installer.domain.problems import AnyProblem, EngineFailed, InstallerError, UnknownName
 
 if TYPE_CHECKING:
     from docker import APIClient
+
+NVIDIA_HOOK = "nvidia-container-runtime-hook"
+"""With this program on its PATH dockerd takes GPU requests, although it lists no runtime (moby, nvidia_linux.go)."""
 
 
 def read(context: str | None, timeout_s: float) -> Engine:
@@ -21,9 +24,7 @@ def read(context: str | None, timeout_s: float) -> Engine:
     try:
         endpoint = endpoint_of(context)
     except InstallerError as error:
-        return Engine(state=EngineState.FAILED, context=context or "", detail=repr(error.problem))
-    except failures as error:
-        return Engine(state=EngineState.FAILED, context=context or "", detail=detail_of(str(error)))
+        return Engine(state=EngineState.FAILED, context=context or "", detail=_why(error.problem))
     try:
         with endpoint.connect(timeout_s) as client:
             return _answering(client, endpoint)
@@ -37,6 +38,16 @@ def state_without_answer(error: BaseException) -> EngineState:
     if state is EngineState.DOWN and docker_program() is None:
         return EngineState.NOT_INSTALLED
     return state
+
+
+def _why(problem: AnyProblem) -> str:
+    match problem:
+        case UnknownName(value=name):
+            return f"no context {name!r}"
+        case EngineFailed(detail=detail):
+            return detail
+        case _:
+            return problem.kind
 
 
 def _not_answering(error: Exception, endpoint: Endpoint) -> Engine:
@@ -70,6 +81,7 @@ def _answering(client: APIClient, endpoint: Endpoint) -> Engine:
         docker_desktop=is_desktop(info),
         rootless=any("rootless" in option for option in info.get("SecurityOptions") or ()),
         runtimes=tuple(sorted(info.get("Runtimes") or ())),
+        nvidia_hook=_shares_our_kernel(endpoint.url, info) and shutil.which(NVIDIA_HOOK) is not None,
         cdi_spec_dirs=tuple(info.get("CDISpecDirs") or ()),
         cdi_devices=tuple(str(device.get("ID", "")) for device in info.get("DiscoveredDevices") or ()),
         memory_bytes=info.get("MemTotal") or None,
@@ -93,10 +105,14 @@ def local_free_bytes(url: str, info: dict[str, Any]) -> int | None:
 
     An engine on this host shares its kernel; Docker Desktop, Colima and their like bring one of their own.
     """
-    here = url.startswith("unix://") and info.get("KernelVersion") == platform.release()
-    if not here or is_desktop(info) or not info.get("DockerRootDir"):
+    if not _shares_our_kernel(url, info) or not info.get("DockerRootDir"):
         return None
     try:
         return shutil.disk_usage(info["DockerRootDir"]).free
     except OSError:
         return None
+
+
+def _shares_our_kernel(url: str, info: dict[str, Any]) -> bool:
+    same_kernel = url.startswith("unix://") and info.get("KernelVersion") == platform.release()
+    return same_kernel and not is_desktop(info)

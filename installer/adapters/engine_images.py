@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -122,7 +123,8 @@ def _credentials(client: APIClient, repository: str) -> dict[str, str]:
 
     registry, _ = auth.resolve_repository_name(repository)
     try:
-        header = auth.get_config_header(client, registry)
+        with warnings.catch_warnings(action="ignore"):
+            header = auth.get_config_header(client, registry)
     except (DockerException, OSError):
         return {}
     return {"X-Registry-Auth": header.decode()} if header else {}

@@ -33,8 +33,8 @@ def container(
     """
     created = client.create_container(
         helper.by_digest,
-        command=["python3", "-c", _source(), *([gpu_uuid] if gpu_uuid else [])],
-        entrypoint=[],
+        command=["-c", _source(), *([gpu_uuid] if gpu_uuid else [])],
+        entrypoint=["python3"],
         environment=_environment(gpu_uuid),
         labels=LABELS,
         network_disabled=True,

@@ -102,7 +102,8 @@ class HuggingFaceHub:
         url = f"{self._endpoint}/api/models/{repo}/revision/{quote(revision, safe='')}"
         bearer = self._bearer()
         with http.new_session(self._endpoint) as session:
-            response = http.ask(session, url, params={"blobs": "true"}, auth=bearer)
+            wait_s = min(0.5, self._patience.first_wait_s)
+            response = http.ask(session, url, params={"blobs": "true"}, auth=bearer, first_wait_s=wait_s)
             problem = self._refusal(response, repo, revision)
             if problem is not None:
                 raise InstallerError(problem)

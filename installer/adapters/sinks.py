@@ -203,6 +203,7 @@ class VolumeSink(Sink):
         """Let the container end."""
         self.hang_up()
         self._stream.close()
+        self._socket.close()
 
     def _run(self, operation: str, arguments: list[Any], data: bytes | None) -> Any:
         with self._lock:

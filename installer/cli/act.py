@@ -145,7 +145,7 @@ def smoke(session: Session) -> int:
 def uninstall(session: Session) -> int:
     """Show what goes and what stays, ask, remove."""
     with session.home.held():
-        job = _job(session)
+        job = _job(session, recorded=False)
         what = lifecycle.removal(
             job,
             session.home,
@@ -178,10 +178,10 @@ def _show_removal(session: Session, what: lifecycle.Removal) -> None:
     )
 
 
-def _job(session: Session) -> Job:
+def _job(session: Session, *, recorded: bool = True) -> Job:
     stack = session.home.stack(session.arguments.stack)
     stack.installed()
-    job = session.job(stack, session.facts())
+    job = session.job(stack, session.facts(), recorded=recorded)
     blocking: tuple[AnyProblem, ...] = checks.engine(job.facts) + checks.compose(job.facts)
     if blocking:
         raise InstallerError(blocking[0])

@@ -39,7 +39,7 @@ def parser(text: Text) -> argparse.ArgumentParser:
     common = _common(text)
     verbs = root.add_subparsers(dest="verb", metavar=_("command"), parser_class=_Parser)
 
-    def verb(name: str, help_text: str, *parents: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    def verb(name: str, help_text: str, *parents: _Parser) -> argparse.ArgumentParser:
         return verbs.add_parser(name, help=help_text, parents=[common, *parents], allow_abbrev=False)
 
     machine, stack, choices, secrets = _machine(text), _stack(text), _choices(text), _secrets(text)
@@ -68,11 +68,11 @@ def parser(text: Text) -> argparse.ArgumentParser:
     return root
 
 
-def _group() -> argparse.ArgumentParser:
-    return argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+def _group() -> _Parser:
+    return _Parser(add_help=False, allow_abbrev=False)
 
 
-def _common(text: Text) -> argparse.ArgumentParser:
+def _common(text: Text) -> _Parser:
     _ = text.gettext
     group = _group()
     group.add_argument("--json", action="store_true", help=_("print JSON"))
@@ -82,19 +82,19 @@ def _common(text: Text) -> argparse.ArgumentParser:
     return group
 
 
-def _machine(text: Text) -> argparse.ArgumentParser:
+def _machine(text: Text) -> _Parser:
     group = _group()
     group.add_argument("--machine", metavar=text.gettext("FILE"), help=text.gettext("a recorded machine (JSON)"))
     return group
 
 
-def _stack(text: Text) -> argparse.ArgumentParser:
+def _stack(text: Text) -> _Parser:
     group = _group()
     group.add_argument("--stack", choices=STACKS, default="chat", help=text.gettext("which of the two stacks"))
     return group
 
 
-def _dry_run(text: Text) -> argparse.ArgumentParser:
+def _dry_run(text: Text) -> _Parser:
     _ = text.gettext
     group = _group()
     group.add_argument("--dry-run", action="store_true", help=_("go through all steps and change nothing"))
@@ -103,7 +103,7 @@ def _dry_run(text: Text) -> argparse.ArgumentParser:
     return group
 
 
-def _secrets(text: Text) -> argparse.ArgumentParser:
+def _secrets(text: Text) -> _Parser:
     _ = text.gettext
     group = _group()
     group.add_argument("--hf-token-file", metavar=_("FILE"), help=_("file with the Hugging Face token, - for stdin"))
@@ -120,7 +120,7 @@ def _patience(verb: argparse.ArgumentParser, text: Text) -> None:
     )
 
 
-def _choices(text: Text) -> argparse.ArgumentParser:
+def _choices(text: Text) -> _Parser:
     """Make one flag per field of Choices; a flag that is not given leaves the answers file's value."""
     group = _group()
     group.add_argument("--answers", metavar=text.gettext("FILE"), help=text.gettext("answers (YAML or JSON)"))

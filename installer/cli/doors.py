@@ -75,20 +75,19 @@ def real(secrets: Secrets) -> Ports:
     from installer.adapters.autostart import SessionAutostart
     from installer.adapters.clock import SystemClock
     from installer.adapters.engine import DockerEngine
-    from installer.adapters.hub import HuggingFaceHub
+    from installer.adapters.hub import DEFAULT_ENDPOINT, HuggingFaceHub
     from installer.adapters.machine import LocalMachine
     from installer.adapters.nvml import NvmlGpus
     from installer.adapters.oci import OciRegistry
     from installer.adapters.server import LoopbackServer
     from installer.adapters.stack import ComposeStack
 
-    engine = DockerEngine()
     return Ports(
         gpus=NvmlGpus(),
         machine=LocalMachine(),
-        engine=engine,
+        engine=DockerEngine(),
         images=OciRegistry(mirror=os.environ.get("SLIPWAY_REGISTRY_MIRROR") or None),
-        hub=HuggingFaceHub(endpoint=os.environ.get("HF_ENDPOINT") or None, token=secrets.hf_token),
+        hub=HuggingFaceHub(os.environ.get("HF_ENDPOINT") or DEFAULT_ENDPOINT, secrets.hf_token),
         stack=ComposeStack(),
         server=LoopbackServer(),
         clock=SystemClock(),

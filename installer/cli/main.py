@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Mapping
 
 from installer.cli import act, arguments, look
@@ -32,7 +31,10 @@ def run(argv: list[str]) -> int:
     text = Text(choose_language(_named_language(argv), os.environ))
     output = Output(text, as_json="--json" in argv)
     try:
-        return VERBS[(parsed := arguments.parse(argv, text)).verb](_session(parsed, text))
+        parsed = arguments.parse(argv, text)
+        session = Session(parsed, output)
+        _speak_the_language_of_the_answers(session, argv)
+        return VERBS[parsed.verb](session)
     except InstallerError as error:
         return _fail(output, error.problem)
     except (Cancelled, KeyboardInterrupt):
@@ -50,12 +52,9 @@ def run_nvml_child() -> int:
     return main()
 
 
-def _session(parsed: object, text: Text) -> Session:
-    session = Session(parsed, text)  # type: ignore[arg-type]
-    answers = getattr(parsed, "answers", None)
-    if answers and session.choices.language and not _named_language(sys.argv[1:]):
-        return Session(parsed, Text(session.choices.language))  # type: ignore[arg-type]
-    return session
+def _speak_the_language_of_the_answers(session: Session, argv: list[str]) -> None:
+    if getattr(session.arguments, "answers", None) and not _named_language(argv) and session.choices.language:
+        session.output.text = Text(session.choices.language)
 
 
 def _named_language(argv: list[str]) -> str | None:

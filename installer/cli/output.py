@@ -29,12 +29,17 @@ class Output:
             stream.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]
         self._console = Console(highlight=False, soft_wrap=True)
         self._errors = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._settled = False
         self._bars: Progress | None = None
         self._tasks: dict[Step, TaskID] = {}
 
     def json(self, value: Any) -> None:
         """Print a value as one JSON document."""
         sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+
+    def _json_line(self, value: dict[str, Any]) -> None:
+        sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+        sys.stdout.flush()
 
     def line(self, sentence: str = "") -> None:
         """Print one line for a person."""
@@ -57,8 +62,8 @@ class Output:
 
     def problem(self, problem: AnyProblem) -> None:
         """Print a Problem: what happened and what to do."""
-        if self.as_json:
-            self.json({"problem": self.problem_json(problem)})
+        if self.as_json and not self._settled:
+            self._json_line({"problem": self.problem_json(problem)})
         self._spoken(problem)
 
     def _spoken(self, problem: AnyProblem) -> None:
@@ -82,8 +87,8 @@ class Output:
     def event(self, event: Event) -> None:
         """Print one event of a run as it happens."""
         if self.as_json:
-            sys.stdout.write(json.dumps(self._event_json(event), ensure_ascii=False) + "\n")
-            sys.stdout.flush()
+            self._settled = isinstance(event, events.Settled)
+            self._json_line(self._event_json(event))
         else:
             self._event_line(event)
 

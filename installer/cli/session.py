@@ -27,11 +27,15 @@ from installer.text import Text
 class Session:
     """Arguments, language, home, registry and doors of one call; each is made when it is first needed."""
 
-    def __init__(self, arguments: argparse.Namespace, text: Text) -> None:
+    def __init__(self, arguments: argparse.Namespace, output: Output) -> None:
         self.arguments = arguments
-        self.text = text
-        self.output = Output(text, as_json=arguments.json)
+        self.output = output
         self.cancel = Cancel()
+
+    @property
+    def text(self) -> Text:
+        """Return the language of this call."""
+        return self.output.text
 
     @cached_property
     def home(self) -> Home:
@@ -89,11 +93,12 @@ class Session:
             return self.recorded
         return read.facts(self.ports, self.weights_folder)
 
-    def job(self, stack: StackHome, facts: Facts) -> Job:
-        """Return a job for one stack whose events are printed and recorded."""
+    def job(self, stack: StackHome, facts: Facts, *, recorded: bool = True) -> Job:
+        """Return a job for one stack whose events are printed, and recorded in its folder."""
 
         def emit(event: Event) -> None:
-            stack.append(event)
+            if recorded:
+                stack.append(event)
             self.output.event(event)
 
         patience = getattr(self.arguments, "patience", None)

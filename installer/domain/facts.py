@@ -125,7 +125,10 @@ class EngineState(StrEnum):
 
 
 class Engine(_Fact, frozen=True, kw_only=True):
-    """The container engine behind the context in force. `api_version` is as Docker writes it, such as 1.44."""
+    """The container engine behind the context in force. `api_version` is as Docker writes it, such as 1.44.
+
+    `nvidia_hook` tells that NVIDIA's toolkit is installed beside an engine on this very host.
+    """
 
     state: EngineState
     context: str = ""
@@ -139,6 +142,7 @@ class Engine(_Fact, frozen=True, kw_only=True):
     docker_desktop: bool = False
     rootless: bool = False
     runtimes: tuple[str, ...] = ()
+    nvidia_hook: bool = False
     cdi_spec_dirs: tuple[str, ...] = ()
     cdi_devices: tuple[str, ...] = ()
     memory_bytes: int | None = None
@@ -153,7 +157,8 @@ class Engine(_Fact, frozen=True, kw_only=True):
         Docker Desktop's WSL2 back end has it built in and announces nothing.
         """
         wsl2_backend = self.docker_desktop and "wsl2" in self.kernel.casefold()
-        return "nvidia" in self.runtimes or any("nvidia.com/gpu" in d for d in self.cdi_devices) or wsl2_backend
+        announced = "nvidia" in self.runtimes or self.nvidia_hook
+        return announced or any("nvidia.com/gpu" in d for d in self.cdi_devices) or wsl2_backend
 
 
 class ComposeState(StrEnum):

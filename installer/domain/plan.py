@@ -357,11 +357,11 @@ def decide_again(plan: Plan, facts: Facts, registry: Registry, cuda: CudaMemory 
     return msgspec.structs.replace(plan, settings=settings, fit=chosen.fit)
 
 
-def disk_refusal(plan: Plan, data_root: str, free_bytes: int) -> Refusal | None:
-    """Say whether the engine's own disk, as a container saw it, has no room for the image (and weights in a volume)."""
-    needed = UNPACKED_OVER_COMPRESSED * plan.image.size_bytes
+def disk_refusal(plan: Plan, data_root: str, free_bytes: int, present: Present) -> Refusal | None:
+    """Say whether the engine's own disk, as a container saw it, has no room for what is not `present` there yet."""
+    needed = 0 if present.image else UNPACKED_OVER_COMPRESSED * plan.image.size_bytes
     if isinstance(plan.place, VolumeWeights):
-        needed += plan.weights.size_bytes
+        needed += max(0, plan.weights.size_bytes - present.weights_bytes)
     if free_bytes >= needed:
         return None
     return Refusal(problems=(DiskFull(where=data_root, needed_bytes=needed, free_bytes=free_bytes, engine=True),))

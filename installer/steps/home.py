@@ -17,6 +17,7 @@ import contextlib
 import errno
 import os
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -95,6 +96,7 @@ class StackHome:
     def __init__(self, folder: Path, name: str) -> None:
         self.folder = folder
         self.name = name
+        self._journal = threading.Lock()
 
     def plan(self) -> Plan | None:
         """Return the last plan, or None. Raises InstallerError(MalformedFile)."""
@@ -119,22 +121,26 @@ class StackHome:
     def note_created(self, kind: str, name: str) -> None:
         """Write down a thing before it is made: a kill in between leaves it findable."""
         made = Created(kind=kind, name=name)
-        known = self.created()
-        if made not in known:
-            write_atomically(self.folder / "created.json", _json((*known, made)))
+        with self._journal:  # image and weights are fetched side by side
+            known = self.created()
+            if made not in known:
+                write_atomically(self.folder / "created.json", _json((*known, made)))
 
     def begin_record(self) -> None:
         """Begin a new record of events and keep the one before."""
+        make_folder(self.folder)
         record = self.folder / "events.jsonl"
         if record.exists():
             with _writing(record):
                 record.replace(self.folder / "events.previous.jsonl")
 
     def append(self, event: Event) -> None:
-        """Add an event to the stack's record; progress is left out, it would be most of it."""
-        if isinstance(event, Progress):
+        """Add an event to the stack's record; progress is left out, it would be most of it.
+
+        Where the stack is no more, as at the end of an uninstall, nothing is recorded.
+        """
+        if isinstance(event, Progress) or not self.folder.is_dir():
             return
-        make_folder(self.folder)
         with _writing(self.folder), (self.folder / "events.jsonl").open("ab") as record:
             record.write(msgspec.json.encode(event) + b"\n")
 

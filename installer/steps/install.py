@@ -15,6 +15,7 @@ from installer.steps.cancel import Cancel
 from installer.steps.events import Advice, Proved, Recomputed, Step
 from installer.steps.home import read_bytes, write_atomically
 from installer.steps.job import Job
+from installer.steps.planning import present
 from installer.steps.ports import ContainerState, Report
 from installer.steps.run import Work
 from installer.steps.smoke import SmokeReport
@@ -69,8 +70,9 @@ def _probed(plan: Plan, job: Job, cancel: Cancel) -> Plan:
     again = plans.decide_again(plan, job.facts, job.registry, reading.cuda)
     if isinstance(again, Refusal):
         raise InstallerError(again.problems[0])
-    no_room = plans.disk_refusal(plan, job.facts.engine.data_root, reading.data_root_free_bytes)
-    if no_room and not job.ports.engine.has_image(plan.image):
+    there = present(plan.image, plan.weights, plan.place, job.ports)
+    no_room = plans.disk_refusal(plan, job.facts.engine.data_root, reading.data_root_free_bytes, there)
+    if no_room:
         raise InstallerError(no_room.problems[0])
     _tell_what_changed(plan, again, job)
     return again

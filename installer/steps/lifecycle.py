@@ -130,7 +130,7 @@ def removal(job: Job, home: Home, *, keep_weights: bool, keep_image: bool) -> Re
     """Say what an uninstall would remove: only what this installation made and no other stack uses."""
     plan = job.home.installed()
     created = job.home.created()
-    others = _other_plans(home, job.home)
+    others = tuple(other for _, other in _others(home, job.home))
     made_image = Created(kind="image", name=plan.image.by_digest) in created
     made_weights = any(c.kind == "weights" and c.name.endswith(plan.weights.folder) for c in created)
     shared_image = any(o.image.index_digest == plan.image.index_digest for o in others)
@@ -149,9 +149,10 @@ def removal(job: Job, home: Home, *, keep_weights: bool, keep_image: bool) -> Re
     )
 
 
-def _other_plans(home: Home, mine: StackHome) -> tuple[Plan, ...]:
-    plans = (home.stack(name).plan() for name in ("chat", "images") if name != mine.name)
-    return tuple(plan for plan in plans if plan is not None)
+def _others(home: Home, mine: StackHome) -> tuple[tuple[StackHome, Plan], ...]:
+    """Return the other stacks of a home that are installed, with their plans."""
+    stacks = [home.stack(name) for name in ("chat", "images") if name != mine.name]
+    return tuple((stack, plan) for stack in stacks if (plan := stack.plan()) is not None)
 
 
 def uninstall(job: Job, what: Removal) -> None:
@@ -161,6 +162,7 @@ def uninstall(job: Job, what: Removal) -> None:
 
 
 def _remove(plan: Plan, job: Job, what: Removal) -> None:
+    _hand_over(job)
     file = job.home.path(compose.file_name(plan.stack))
     if read_bytes(file) is not None:
         job.ports.stack.down(str(file), volumes=True)
@@ -173,6 +175,22 @@ def _remove(plan: Plan, job: Job, what: Removal) -> None:
     shutil.rmtree(job.home.folder, ignore_errors=True)
 
 
+def _hand_over(job: Job) -> None:
+    """Note what was made here and another stack goes on using as that one's, so that whoever goes last removes it."""
+    for stack, plan in _others(Home(job.home.folder.parent), job.home):
+        for made in job.home.created():
+            if _is_used_by(plan, made):
+                stack.note_created(made.kind, made.name)
+
+
+def _is_used_by(plan: Plan, made: Created) -> bool:
+    if made.kind == "image":
+        return made.name in (plan.image.by_digest, plan.helper.by_digest)
+    return made.kind == "weights" and made.name.endswith(plan.weights.folder)
+
+
 def _remove_unused_helper(plan: Plan, job: Job) -> None:
-    if Created(kind="image", name=plan.helper.by_digest) in job.home.created():
+    helper = Created(kind="image", name=plan.helper.by_digest)
+    others = _others(Home(job.home.folder.parent), job.home)
+    if helper in job.home.created() and not any(_is_used_by(other, helper) for _, other in others):
         job.ports.engine.remove_image(plan.helper)

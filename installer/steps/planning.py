@@ -8,7 +8,7 @@ from installer.domain.choices import Choices
 from installer.domain.facts import Facts
 from installer.domain.plan import Plan, Present, Refusal
 from installer.domain.registry import Registry
-from installer.domain.sources import FolderWeights, Sources, VolumeWeights
+from installer.domain.sources import FolderWeights, ImageSource, VolumeWeights, WeightsPlace, WeightsSource
 from installer.steps import read
 from installer.steps.home import Home
 from installer.steps.ports import Ports
@@ -26,14 +26,16 @@ def planned(facts: Facts, registry: Registry, choices: Choices, ports: Ports, ho
     if refused:
         return refused
     sources = read.sources(facts, registry, chosen.profile, choices, ports, home)
-    return plans.decide(facts, registry, sources, choices, slipway=__version__, present=_present(facts, sources, ports))
-
-
-def _present(facts: Facts, sources: Sources, ports: Ports) -> Present:
     in_volume = facts.engine.docker_desktop
     place = VolumeWeights(volume=plans.WEIGHTS_VOLUME) if in_volume else FolderWeights(folder=facts.weights_folder.path)
-    missing = ports.hub.missing_bytes(sources.weights, place)
-    return Present(image=ports.engine.has_image(sources.image), weights_bytes=sources.weights.size_bytes - missing)
+    there = present(sources.image, sources.weights, place, ports)
+    return plans.decide(facts, registry, sources, choices, slipway=__version__, present=there)
+
+
+def present(image: ImageSource, weights: WeightsSource, place: WeightsPlace, ports: Ports) -> Present:
+    """Say what an earlier run left here already, so that it needs no room any more."""
+    missing = ports.hub.missing_bytes(weights, place)
+    return Present(image=ports.engine.has_image(image), weights_bytes=weights.size_bytes - missing)
 
 
 def resumable(old: Plan | None, registry: Registry, choices: Choices) -> bool:

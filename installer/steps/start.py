@@ -152,14 +152,13 @@ def key_for(plan: Plan, job: Job) -> str | None:
 
 def _pass_gate(plan: Plan, job: Job) -> None:
     """Measure once more right before the start: a window opened meanwhile is enough to fail vLLM's own gate."""
-    _port_is_free(plan, job)
     if plan.gpu is None:
         job.run.skip(Step.GATE)
         return
     uuid = plan.gpu.uuid
-    _card_is_ours(plan, job)
 
     def measure(_: object, cancel: Cancel) -> None:
+        _card_is_ours(plan, job)
         reading = job.ports.engine.probe(plan.helper, uuid, cancel)
         if reading.cuda is not None:
             check_gate(plan, job.facts, reading.cuda)
@@ -203,6 +202,7 @@ def _card_is_ours(plan: Plan, job: Job) -> None:
 
 
 def _up(plan: Plan, job: Job, cancel: Cancel) -> ContainerState:
+    _port_is_free(plan, job)
     file = str(job.home.path(compose.file_name(plan.stack)))
     job.home.note_created("project", plan.project)
     try:

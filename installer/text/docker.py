@@ -69,11 +69,12 @@ def engine_timed_out(problem: p.EngineTimedOut, t: Voice) -> ProblemText:
 
 def engine_is_podman(problem: p.EngineIsPodman, t: Voice) -> ProblemText:
     """Return the words for Podman behind Docker's name."""
+    podman = f"Podman {problem.version}".strip()
     return ProblemText(
         t.gettext("Podman instead of Docker"),
         t.gettext(
             "{podman} answers in Docker's place. It accepts a request for a graphics card and ignores it.",
-            podman=f"Podman {problem.version}".strip(),
+            podman=podman,
         ),
         t.gettext(
             "Install and start Docker Engine, then choose it with docker context use default. "
@@ -138,7 +139,7 @@ def nvidia_toolkit_missing(problem: p.NvidiaToolkitMissing, t: Voice) -> Problem
     )
 
 
-def compose_missing(problem: p.ComposeMissing, t: Voice) -> ProblemText:
+def compose_missing(t: Voice) -> ProblemText:
     """Return the words for a Docker without Compose."""
     return ProblemText(
         t.gettext("Docker Compose is missing"),
@@ -151,13 +152,10 @@ def compose_missing(problem: p.ComposeMissing, t: Voice) -> ProblemText:
 
 def compose_too_old(problem: p.ComposeTooOld, t: Voice) -> ProblemText:
     """Return the words for a Compose that does not know the file's keys."""
+    has = f"Docker Compose {problem.version}".strip()
     return ProblemText(
         t.gettext("Docker Compose too old"),
-        t.gettext(
-            "Docker Compose {version} is installed. Version {needed} or later is needed.",
-            version=problem.version or t.gettext("unknown"),
-            needed=problem.needed,
-        ),
+        t.gettext("{compose} is installed. Version {needed} or later is needed.", compose=has, needed=problem.needed),
         t.gettext("Update Docker Desktop, or on Linux the package docker-compose-plugin. Then check again."),
     )
 

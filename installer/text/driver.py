@@ -27,7 +27,7 @@ def no_nvidia_driver(problem: p.NoNvidiaDriver, t: Voice) -> ProblemText:
     )
 
 
-def driver_not_loaded(problem: p.DriverNotLoaded, t: Voice) -> ProblemText:
+def driver_not_loaded(t: Voice) -> ProblemText:
     """Return the words for a driver that is installed and does not answer."""
     return ProblemText(
         t.gettext("NVIDIA driver not loaded"),
@@ -39,7 +39,7 @@ def driver_not_loaded(problem: p.DriverNotLoaded, t: Voice) -> ProblemText:
     )
 
 
-def driver_library_mismatch(problem: p.DriverLibraryMismatch, t: Voice) -> ProblemText:
+def driver_library_mismatch(t: Voice) -> ProblemText:
     """Return the words for a driver that was updated while it was in use."""
     return ProblemText(
         t.gettext("Driver updated, restart missing"),
@@ -50,7 +50,7 @@ def driver_library_mismatch(problem: p.DriverLibraryMismatch, t: Voice) -> Probl
     )
 
 
-def nvidia_no_permission(problem: p.NvidiaNoPermission, t: Voice) -> ProblemText:
+def nvidia_no_permission(t: Voice) -> ProblemText:
     """Return the words for a driver that refuses this user."""
     return ProblemText(
         t.gettext("No access to the graphics card"),
@@ -73,11 +73,11 @@ def gpu_read_timed_out(problem: p.GpuReadTimedOut, t: Voice) -> ProblemText:
     )
 
 
-def gpu_lost(problem: p.GpuLost, t: Voice) -> ProblemText:
+def gpu_lost(t: Voice) -> ProblemText:
     """Return the words for a card that fell off the bus."""
     return ProblemText(
         t.gettext("Connection to the card lost"),
-        t.gettext("The graphics card has stopped answering while the computer was running."),
+        t.gettext("The graphics card no longer answers."),
         t.gettext(
             "Switch the computer off and on again. If it happens again, check the card's power cable, seat and "
             "temperature."
@@ -85,7 +85,7 @@ def gpu_lost(problem: p.GpuLost, t: Voice) -> ProblemText:
     )
 
 
-def gpu_read_failed(problem: p.GpuReadFailed, t: Voice) -> ProblemText:
+def gpu_read_failed(t: Voice) -> ProblemText:
     """Return the words for an error of the driver that has no kind of its own."""
     return ProblemText(
         t.gettext("Card could not be read"),
@@ -94,7 +94,7 @@ def gpu_read_failed(problem: p.GpuReadFailed, t: Voice) -> ProblemText:
     )
 
 
-def no_gpu(problem: p.NoGpu, t: Voice) -> ProblemText:
+def no_gpu(t: Voice) -> ProblemText:
     """Return the words for a driver that lists no card."""
     return ProblemText(
         t.gettext("No NVIDIA card found"),

@@ -23,7 +23,7 @@ def digest_gone(problem: p.DigestGone, t: Voice) -> ProblemText:
     """Return the words for a pinned image that its publisher removed."""
     if problem.tag:
         remedy = t.gettext(
-            "Pin anew: the tag {tag} leads to another image by now, which Slipway proves before it counts. If another "
+            "Pin anew: Slipway then takes the image that the tag {tag} leads to now, and proves it. If another "
             "computer still has the old one, docker save and docker load carry it over.",
             tag=t.quote(problem.tag),
         )
@@ -127,5 +127,5 @@ def bad_token(problem: p.BadToken, t: Voice) -> ProblemText:
     return ProblemText(
         t.gettext("Token not valid"),
         t.gettext("The Hugging Face token has characters that no token has, such as a space or a line break."),
-        t.gettext("Copy it once more. It looks like this: {form}", form=problem.form),
+        t.gettext("Copy it once more. It looks like this: {form}.", form=t.quote(problem.form)),
     )

@@ -46,7 +46,9 @@ def stalled(problem: p.Stalled, t: Voice) -> ProblemText:
     """Return the words for a transfer that stands still."""
     return ProblemText(
         t.gettext("Download stands still"),
-        t.gettext("Nothing came of {what} for {time}.", what=t.quote(problem.what), time=t.duration(problem.seconds)),
+        t.gettext(
+            "Nothing of {what} has arrived for {time}.", what=t.quote(problem.what), time=t.duration(problem.seconds)
+        ),
         t.gettext("Check the connection and try again. What is loaded already stays."),
     )
 
@@ -55,7 +57,7 @@ def captive_portal(problem: p.CaptivePortal, t: Voice) -> ProblemText:
     """Return the words for a web page in place of a file."""
     return ProblemText(
         t.gettext("A web page came instead"),
-        t.gettext("A web page came instead of the file. Asked was {url}.", url=t.quote(problem.url)),
+        t.gettext("A web page came instead of the file. The address was {url}.", url=t.quote(problem.url)),
         t.gettext(
             "Open any page in the browser: perhaps this network wants you to sign in. In a company the proxy may block "
             "the address; ask its administrator."
@@ -81,7 +83,7 @@ def rate_limited(problem: p.RateLimited, t: Voice) -> ProblemText:
     if problem.retry_after_s:
         remedy = t.gettext("Try again in {time}.", time=t.duration(problem.retry_after_s))
     else:
-        remedy = t.gettext("Try again in some minutes. Who is signed in may ask more often.")
+        remedy = t.gettext("Try again in some minutes. With a sign-in more requests are allowed.")
     return ProblemText(
         t.gettext("Too many requests"),
         t.gettext("{host} takes no more requests from this connection for a while.", host=t.quote(problem.host)),

@@ -36,7 +36,9 @@ def mib(value_bytes: int, language: Language) -> str:
 def gb(value_bytes: int, language: Language) -> str:
     """Return bytes in GB, the unit of downloads and disks; below one GB in MB or kB."""
     size = abs(value_bytes)
-    if round(size / GB, 1) >= 1 or size == 0:
+    if size == 0:
+        return f"0{NBSP}GB"
+    if round(size / GB, 1) >= 1:
         return f"{number(value_bytes / GB, language, 1)}{NBSP}GB"
     if round(size / MB) >= 1:
         return f"{number(value_bytes / MB, language)}{NBSP}MB"
@@ -50,8 +52,9 @@ def percent(share: float, language: Language, decimals: int = 0) -> str:
 
 def duration(seconds: float, language: Language) -> str:
     """Return a time in the two largest units that say something: 0.4 s, 45 s, 2 min 5 s, 1 h 3 min."""
-    if round(seconds, 1) < 10:
-        return f"{number(seconds, language, 1)}{NBSP}s"
+    tenths = round(float(seconds), 1)
+    if tenths < 10:
+        return f"{number(tenths, language, 0 if tenths.is_integer() else 1)}{NBSP}s"
     whole = round(seconds)
     hours, minutes, rest = whole // 3600, whole % 3600 // 60, whole % 60
     if hours:

@@ -34,16 +34,9 @@ def disk_full(problem: p.DiskFull, t: Voice) -> ProblemText:
 
 def not_writable(problem: p.NotWritable, t: Voice) -> ProblemText:
     """Return the words for a place where this user may not write."""
-    sentence = t.gettext("{path} cannot be written with your user account.", path=t.quote(problem.path))
-    if problem.reason:
-        sentence = t.gettext(
-            "{path} cannot be written with your user account ({reason}).",
-            path=t.quote(problem.path),
-            reason=problem.reason,
-        )
     return ProblemText(
         t.gettext("No right to write"),
-        sentence,
+        t.gettext("{path} cannot be written with your user account.", path=t.quote(problem.path)),
         t.gettext("Choose another folder, or give your account the right to write there."),
     )
 
@@ -81,7 +74,7 @@ def not_answering(problem: p.NotAnswering, t: Voice) -> ProblemText:
     )
 
 
-def interrupted(problem: p.Interrupted, t: Voice) -> ProblemText:
+def interrupted(t: Voice) -> ProblemText:
     """Return the words for a run that the person stopped."""
     return ProblemText(
         t.gettext("Cancelled"),

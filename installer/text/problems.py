@@ -37,19 +37,19 @@ def words_for(problem: p.AnyProblem, t: Voice) -> ProblemText:  # noqa: C901 - a
         case p.NoNvidiaDriver():
             return driver.no_nvidia_driver(problem, t)
         case p.DriverNotLoaded():
-            return driver.driver_not_loaded(problem, t)
+            return driver.driver_not_loaded(t)
         case p.DriverLibraryMismatch():
-            return driver.driver_library_mismatch(problem, t)
+            return driver.driver_library_mismatch(t)
         case p.NvidiaNoPermission():
-            return driver.nvidia_no_permission(problem, t)
+            return driver.nvidia_no_permission(t)
         case p.GpuReadTimedOut():
             return driver.gpu_read_timed_out(problem, t)
         case p.GpuLost():
-            return driver.gpu_lost(problem, t)
+            return driver.gpu_lost(t)
         case p.GpuReadFailed():
-            return driver.gpu_read_failed(problem, t)
+            return driver.gpu_read_failed(t)
         case p.NoGpu():
-            return driver.no_gpu(problem, t)
+            return driver.no_gpu(t)
         case p.DriverTooOld():
             return driver.driver_too_old(problem, t)
         case p.CapabilityTooLow():
@@ -93,7 +93,7 @@ def words_for(problem: p.AnyProblem, t: Voice) -> ProblemText:  # noqa: C901 - a
         case p.NvidiaToolkitMissing():
             return docker.nvidia_toolkit_missing(problem, t)
         case p.ComposeMissing():
-            return docker.compose_missing(problem, t)
+            return docker.compose_missing(t)
         case p.ComposeTooOld():
             return docker.compose_too_old(problem, t)
         case p.NoSuchPlatform():
@@ -139,7 +139,7 @@ def words_for(problem: p.AnyProblem, t: Voice) -> ProblemText:  # noqa: C901 - a
         case p.KvCacheTooSmall():
             return start.kv_cache_too_small(problem, t)
         case p.NoCacheBlocks():
-            return start.no_cache_blocks(problem, t)
+            return start.no_cache_blocks(t)
         case p.StateBlocksTooFew():
             return start.state_blocks_too_few(problem, t)
         case p.FreeBelowUtilisation():
@@ -163,7 +163,7 @@ def words_for(problem: p.AnyProblem, t: Voice) -> ProblemText:  # noqa: C901 - a
         case p.NotAnswering():
             return own.not_answering(problem, t)
         case p.Interrupted():
-            return own.interrupted(problem, t)
+            return own.interrupted(t)
         case p.Bug():
             return own.bug(problem, t)
         case _:

@@ -40,7 +40,7 @@ def kv_cache_too_small(problem: p.KvCacheTooSmall, t: Voice) -> ProblemText:
     )
 
 
-def no_cache_blocks(problem: p.NoCacheBlocks, t: Voice) -> ProblemText:
+def no_cache_blocks(t: Voice) -> ProblemText:
     """Return the words for a card that the weights fill."""
     return ProblemText(
         t.gettext("No room for the context"),

@@ -13,10 +13,14 @@ SECRET_FIELDS = ("api_key", "hf_token")
 
 
 def bad_arguments(problem: p.BadArguments, t: Voice) -> ProblemText:
-    """Return the words for a command line that cannot be read."""
+    """Return the words for a command line that cannot be read: the flags are named, the parser's English is not."""
+    flags = list(dict.fromkeys(re.findall(r"(?<![\w-])--?[a-z][\w-]*", problem.detail)))
+    sentence = t.gettext("The command line cannot be read.")
+    if flags:
+        sentence = t.gettext("The command line cannot be read. It is about: {flags}.", flags=t.listed(flags))
     return ProblemText(
         t.gettext("Command not understood"),
-        t.gettext("The command line cannot be read: {detail}.", detail=problem.detail.rstrip(".")),
+        sentence,
         t.gettext("Correct the command. With --help it shows what is possible."),
     )
 
@@ -26,8 +30,8 @@ def malformed_file(problem: p.MalformedFile, t: Voice) -> ProblemText:
     return ProblemText(
         t.gettext("Error in a file"),
         t.gettext(
-            "The file {path} has an error at {where}: {reason}.",
-            path=t.quote(problem.path),
+            "{file} has an error at {where}: {reason}.",
+            file=_file(problem.path, t),
             where=t.quote(problem.where),
             reason=problem.reason.rstrip(".") or t.gettext("unknown"),
         ),
@@ -39,13 +43,16 @@ def file_unreadable(problem: p.FileUnreadable, t: Voice) -> ProblemText:
     """Return the words for a file that cannot be opened."""
     return ProblemText(
         t.gettext("File cannot be opened"),
-        t.gettext(
-            "The file {path} cannot be opened: {reason}.",
-            path=t.quote(problem.path),
-            reason=problem.reason.rstrip(".") or t.gettext("unknown"),
-        ),
-        t.gettext("Check the path, and whether your user account may read the file."),
+        t.gettext("{file} cannot be opened.", file=_file(problem.path, t)),
+        t.gettext("Check that the file is there and that your user account may read it."),
     )
+
+
+def _file(path: str, t: Voice) -> str:
+    """Return a file to begin a sentence with; `-` is how a person names the standard input."""
+    if path in ("", "-"):
+        return t.gettext("The standard input")
+    return t.gettext("The file {path}", path=t.quote(path))
 
 
 def unknown_name(problem: p.UnknownName, t: Voice) -> ProblemText:
@@ -80,7 +87,7 @@ def _limit(problem: p.BadChoice, t: Voice) -> str:
     span = re.fullmatch(r"(\d+)\.\.(\d+)", problem.limit)
     if span:
         low, high = (value_of(problem.field, end, t) for end in span.groups())
-        return t.gettext("from {low} to {high}", low=low, high=high)
+        return t.gettext("{low} to {high}", low=low, high=high)
     if bound:
         words = {
             "<=": t.gettext("{value} at most"),

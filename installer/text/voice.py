@@ -10,7 +10,7 @@ import gettext
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 
 from installer import resources
 from installer.text import numbers
@@ -19,6 +19,7 @@ from installer.text.numbers import Language
 DOMAIN = "slipway"
 LONGEST_QUOTE = 120
 MOST_LISTED = 8
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 
 @dataclass(frozen=True)
@@ -33,12 +34,17 @@ class ProblemText:
     remedy: str
 
 
-@lru_cache(maxsize=None)
+@cache
 def _catalogue(language: Language) -> gettext.NullTranslations:
     if language == "en":
         return gettext.NullTranslations()
     with resources.file("i18n", language, "LC_MESSAGES", f"{DOMAIN}.mo").open("rb") as file:
         return gettext.GNUTranslations(file)
+
+
+def _on_one_line(fields: dict[str, object]) -> dict[str, object]:
+    """Take line breaks and other control characters out: names come from other programs, and a terminal obeys them."""
+    return {name: _CONTROLS.sub(" ", text) if isinstance(text, str) else text for name, text in fields.items()}
 
 
 class Voice:
@@ -51,12 +57,12 @@ class Voice:
     def gettext(self, message: str, /, **fields: object) -> str:
         """Translate a message, then fill in its fields, if any are given."""
         translated = self._catalogue.gettext(message)
-        return translated.format(**fields) if fields else translated
+        return translated.format(**_on_one_line(fields)) if fields else translated
 
     def ngettext(self, one: str, many: str, count: int, /, **fields: object) -> str:
         """Translate a message that counts; `{count}` and the other fields are filled in."""
         translated = self._catalogue.ngettext(one, many, count)
-        return translated.format(**({"count": self.number(count)} | fields))
+        return translated.format(**({"count": self.number(count)} | _on_one_line(fields)))
 
     def number(self, value: float, decimals: int = 0) -> str:
         """Return a number with this language's marks."""
@@ -102,7 +108,7 @@ class Voice:
         """Return a name in quotation marks, on one line and not too long; one that is empty is called unknown."""
         line = " ".join(value.split())
         if not line:
-            return self.gettext("unknown")
+            return self.gettext("(unknown)")
         shown = line if len(line) <= LONGEST_QUOTE else line[: LONGEST_QUOTE - 1] + "…"
         return f"„{shown}“" if self.language == "de" else f"“{shown}”"
 

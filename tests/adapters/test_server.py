@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import threading
@@ -32,7 +33,9 @@ class Handler(BaseHTTPRequestHandler):
                 self.wfile.write(b".")
                 time.sleep(0.05)
             return
-        self._say(200, {"path": self.path, "authorization": self.headers["Authorization"], "host": self.headers["Host"]})
+        self._say(
+            200, {"path": self.path, "authorization": self.headers["Authorization"], "host": self.headers["Host"]}
+        )
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -49,10 +52,8 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
     def handle(self) -> None:
-        try:
+        with contextlib.suppress(ConnectionError, BrokenPipeError):
             super().handle()
-        except (ConnectionError, BrokenPipeError):
-            pass
 
 
 @pytest.fixture

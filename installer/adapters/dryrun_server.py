@@ -1,0 +1,114 @@
+"""The server of a dry run: it answers where a simulated container serves, as that container was told to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from installer.adapters.dryrun_container import SimulatedContainer
+from installer.adapters.dryrun_world import World
+from installer.steps.ports import ServerAnswer
+
+QUICK_SECONDS = 0.02
+COMPLETION_SECONDS = 1.5
+OTHER_ANSWER = "This is a dry run: no model was asked."
+_ONE_WORD = "exactly one word:"
+
+
+class SimulatedServer:
+    """Implements `Server`. Nothing listens on any real port."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def get(self, port: int, path: str, timeout_s: float, key: str | None = None) -> ServerAnswer:
+        """Answer /health and /v1/models."""
+        container = self._world.serving_at(port)
+        if container is None:
+            return _silence(0.0)
+        self._world.pause(min(QUICK_SECONDS, timeout_s))
+        if path == "/health":
+            return _answer(200, b"", QUICK_SECONDS)
+        refused = _refused(container, key)
+        if refused:
+            return refused
+        return _json(200, self._models(container)) if path == "/v1/models" else _error(404, "Not Found")
+
+    def post(
+        self, port: int, path: str, body: dict[str, object], timeout_s: float, key: str | None = None
+    ) -> ServerAnswer:
+        """Answer /v1/chat/completions."""
+        container = self._world.serving_at(port)
+        if container is None:
+            return _silence(0.0)
+        refused = _refused(container, key)
+        if refused:
+            return refused
+        if path != "/v1/chat/completions":
+            return _error(404, "Not Found")
+        if body.get("model") != _alias(container):
+            return _error(404, f"The model `{body.get('model')}` does not exist.")
+        if self._world.failure.take("smoke", "not_answering"):
+            return _silence(timeout_s)
+        if self._world.failure.take("smoke", "server_error"):
+            return _error(500, "EngineCore encountered an issue.")
+        self._world.pause(min(COMPLETION_SECONDS, timeout_s))
+        return _json(200, _completion(_alias(container), self._content(body)), COMPLETION_SECONDS)
+
+    def _models(self, container: SimulatedContainer) -> dict[str, Any]:
+        failure, context = self._world.failure, container.service.asked.context
+        name = "another-model" if failure.take("smoke", "wrong_model") else _alias(container)
+        length = context // 2 if failure.take("smoke", "wrong_context") else context
+        return {"object": "list", "data": [{"id": name, "object": "model", "max_model_len": length}]}
+
+    def _content(self, body: dict[str, object]) -> str:
+        if self._world.failure.take("smoke", "wrong_word"):
+            return "!!!!!!!!"
+        if self._world.failure.take("smoke", "empty_answer"):
+            return ""
+        _, asked_for_one, word = _last_message(body).partition(_ONE_WORD)
+        return word.strip() if asked_for_one else OTHER_ANSWER
+
+
+def _alias(container: SimulatedContainer) -> str:
+    asked = container.service.asked
+    return asked.value("--served-model-name", asked.model)
+
+
+def _refused(container: SimulatedContainer, key: str | None) -> ServerAnswer | None:
+    """Return vLLM's answer to a wrong key, or None."""
+    expected = container.service.key
+    return _json(401, {"error": "Unauthorized"}) if expected is not None and key != expected else None
+
+
+def _last_message(body: dict[str, object]) -> str:
+    messages = body.get("messages")
+    last = messages[-1] if isinstance(messages, list) and messages else {}
+    return str(last.get("content") or "") if isinstance(last, dict) else ""
+
+
+def _completion(model: str, content: str) -> dict[str, Any]:
+    words = len(content.split())
+    return {
+        "object": "chat.completion",
+        "model": model,
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": content}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 16, "completion_tokens": words, "total_tokens": 16 + words},
+    }
+
+
+def _error(status: int, message: str) -> ServerAnswer:
+    return _json(status, {"error": {"message": message, "code": status}})
+
+
+def _json(status: int, document: dict[str, Any], seconds: float = QUICK_SECONDS) -> ServerAnswer:
+    return _answer(status, msgspec.json.encode(document), seconds)
+
+
+def _answer(status: int, body: bytes, seconds: float) -> ServerAnswer:
+    return ServerAnswer(status=status, body=body, seconds=seconds)
+
+
+def _silence(seconds: float) -> ServerAnswer:
+    return ServerAnswer(status=0, body=b"", seconds=seconds)

@@ -1,0 +1,106 @@
+"""Every sentence that both front ends say, in German and English.
+
+A front end holds one `Text`; another language is another `Text`. Facts and Problems carry no sentences of their own.
+"""
+
+from __future__ import annotations
+
+from installer.domain.facts import Missing
+from installer.domain.memory import Limit, Verdict
+from installer.domain.offers import Reason
+from installer.domain.problems import AnyProblem
+from installer.domain.registry import Evidence, EvidenceKind
+from installer.steps.events import Note, Step
+from installer.steps.smoke import Check
+from installer.text import flags, names, notes
+from installer.text.language import choose_language
+from installer.text.notes import StepText
+from installer.text.numbers import Language
+from installer.text.problems import words_for
+from installer.text.voice import ProblemText, Voice
+
+__all__ = ["Language", "ProblemText", "StepText", "Text", "choose_language"]
+
+
+class Text(Voice):
+    """All sentences, in one language. Raises resources.ResourceMissing where its catalogue is not there."""
+
+    def problem(self, problem: AnyProblem) -> ProblemText:
+        """Return a Problem's title, what is wrong, and what to do."""
+        return words_for(problem, self)
+
+    def reason(self, reason: Reason) -> str:
+        """Say why an offer fits, is tight, or is not possible."""
+        return notes.reason(reason, self)
+
+    def verdict(self, verdict: Verdict) -> str:
+        """Return a verdict in a word or two."""
+        return names.verdict(verdict, self)
+
+    def limit(self, limit: Limit) -> str:
+        """Return the term that is short."""
+        return names.limit(limit, self)
+
+    def term(self, name: str) -> str:
+        """Return a part of the card's memory: weights, kv, overhead, hidden, free, or the name of a Term."""
+        return names.term(name, self)
+
+    def evidence(self, kind: EvidenceKind, *, untested: bool) -> str:
+        """Say in a few words how sure an offer is."""
+        return notes.evidence(kind, self, untested=untested)
+
+    def evidence_of(self, row: Evidence) -> str:
+        """Return one row of a profile's evidence."""
+        return notes.evidence_of(row, self)
+
+    def step(self, step: Step) -> StepText:
+        """Return a step's name, and what to say while it runs and when it is done."""
+        return notes.step(step, self)
+
+    def skipped(self, step: Step) -> str:
+        """Say that a step's result was there already."""
+        return notes.step(step, self).skipped
+
+    def note(self, note: Note) -> str:
+        """Return the sentence of a note."""
+        return notes.note(note, self)
+
+    def phase(self, name: str) -> str:
+        """Say how far the server's start is."""
+        return names.phase(name, self)
+
+    def check(self, check: Check) -> str:
+        """Return one line about a check of the proof."""
+        return notes.check(check, self)
+
+    def state(self, name: str) -> str:
+        """Return how an installed stack does."""
+        return names.state(name, self)
+
+    def missing(self, missing: Missing) -> str:
+        """Say why a figure is not there."""
+        return names.missing(missing, self)
+
+    def choice(self, field: str) -> str:
+        """Return one line about a field of Choices."""
+        return names.choice_help(field, self)
+
+    def choice_name(self, field: str) -> str:
+        """Return the label of a field of Choices, or of a server setting."""
+        return names.choice_name(field, self)
+
+    def flag_reason(self, reason_id: str) -> str:
+        """Say why an argument of the server has its value; an unknown id comes back as it is."""
+        return flags.flag_reasons(self).get(reason_id, reason_id)
+
+    def tokens_of(self, limit_tokens: int, native_tokens: int) -> str:
+        """Return a context beside the longest that the model can take."""
+        return self.gettext("{limit} of {native}", limit=self.number(limit_tokens), native=self.tokens(native_tokens))
+
+    def context_copy(
+        self, limit_tokens: int, native_tokens: int, *, reads_media: bool = True, graphics_card: bool = True
+    ) -> str:
+        """Say what the context limit of the chosen profile means, where it comes from, and what helps."""
+        return notes.context_copy(
+            limit_tokens, native_tokens, self, reads_media=reads_media, graphics_card=graphics_card
+        )

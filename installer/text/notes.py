@@ -1,0 +1,242 @@
+"""Words for a run while it runs: steps, notes, checks; and for why an offer is what it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from installer.domain.memory import Limit
+from installer.domain.offers import Reason, RoomEnough, RoomTight, RunsWithoutGpu
+from installer.domain.plan import Relaxation
+from installer.domain.registry import Evidence, EvidenceKind
+from installer.steps import events
+from installer.steps.events import Note, Step
+from installer.steps.smoke import Check
+from installer.text import names
+from installer.text.problems import words_for
+from installer.text.voice import Voice
+
+
+@dataclass(frozen=True)
+class StepText:
+    """A step in words: its name, what is being done, what has been done, and that there was nothing to do."""
+
+    noun: str
+    present: str
+    done: str
+    skipped: str
+
+
+def step(value: Step, t: Voice) -> StepText:
+    """Return the words for a step."""
+    match value:
+        case Step.PROBE:
+            return StepText(
+                t.gettext("Graphics card in a container"),
+                t.gettext("The graphics card is being tried in a container"),
+                t.gettext("Graphics card tried in a container"),
+                t.gettext("Graphics card: already in use by this installation"),
+            )
+        case Step.IMAGE:
+            return StepText(
+                t.gettext("Image"),
+                t.gettext("The image is being downloaded"),
+                t.gettext("Image downloaded"),
+                t.gettext("Image: already here"),
+            )
+        case Step.WEIGHTS:
+            return StepText(
+                t.gettext("Weights"),
+                t.gettext("The weights are being downloaded"),
+                t.gettext("Weights downloaded"),
+                t.gettext("Weights: already here"),
+            )
+        case Step.FILES:
+            return StepText(
+                t.gettext("Compose file"),
+                t.gettext("The compose file is being written"),
+                t.gettext("Compose file written"),
+                t.gettext("Compose file: unchanged"),
+            )
+        case Step.GATE:
+            return StepText(
+                t.gettext("Free graphics memory"),
+                t.gettext("The free graphics memory is being measured again"),
+                t.gettext("Enough graphics memory is free"),
+                t.gettext("Free graphics memory: nothing to measure"),
+            )
+        case Step.START:
+            return StepText(
+                t.gettext("Start"),
+                t.gettext("The server is being started"),
+                t.gettext("Server started"),
+                t.gettext("Server: already running"),
+            )
+        case Step.SMOKE:
+            return StepText(
+                t.gettext("Proof"),
+                t.gettext("The server is being proved with real requests"),
+                t.gettext("Server proved with real requests"),
+                t.gettext("Proof: already there for this start"),
+            )
+        case Step.STOP:
+            return StepText(
+                t.gettext("Stop"),
+                t.gettext("The server is being stopped"),
+                t.gettext("Server stopped"),
+                t.gettext("Server: not running"),
+            )
+        case Step.REMOVE:
+            return StepText(
+                t.gettext("Removal"),
+                t.gettext("The installation is being removed"),
+                t.gettext("Installation removed"),
+                t.gettext("Installation: nothing to remove"),
+            )
+
+
+def note(value: Note, t: Voice) -> str:
+    """Return the sentence of a note."""
+    match value:
+        case events.Recomputed():
+            return t.gettext(
+                "CUDA itself sees {free} of {total} free. vLLM gets {new} of the card, not {old}.",
+                free=t.gib(value.free_bytes),
+                total=t.gib(value.total_bytes),
+                new=t.percent(value.new_utilisation),
+                old=t.percent(value.old_utilisation),
+            )
+        case events.Relaxed():
+            failed = t.gettext("The start failed. Attempt {attempt}:", attempt=t.number(value.attempt))
+            return f"{failed} {_lowered(value.change, t)}"
+        case events.Phase():
+            return names.phase(value.name, t)
+        case events.Advice():
+            words = words_for(value.problem, t)
+            return f"{words.sentence} {words.remedy}"
+        case events.BackedUp():
+            return t.gettext(
+                "The old file {path} is kept as {backup}.", path=t.quote(value.path), backup=t.quote(value.backup)
+            )
+        case _:
+            assert_never(value)
+
+
+def _lowered(change: Relaxation, t: Voice) -> str:
+    """Say which setting was lowered; two of them are no figures that mean something to a person."""
+    if change.field == "enforce_eager":
+        return t.gettext("without CUDA graphs. It answers more slowly then.")
+    if change.field == "graph_sizes":
+        return t.gettext("with fewer CUDA graphs.")
+    return t.gettext(
+        "{setting} {new}, not {old}.",
+        setting=names.choice_name(change.field, t),
+        new=names.value_of(change.field, change.new, t),
+        old=names.value_of(change.field, change.old, t),
+    )
+
+
+def check(value: Check, t: Voice) -> str:
+    """Return one line about a check: its name, how it ended, and its figure."""
+    outcomes = {
+        "passed": t.gettext("passed"),
+        "failed": t.gettext("not passed"),
+        "not_applicable": t.gettext("does not apply"),
+    }
+    seen = value.figure if value.outcome == "passed" else value.detail
+    figure = f" ({t.quote(seen)})" if seen else ""
+    return f"{names.check(value.name, t)}: {outcomes[value.outcome]}{figure}, {t.duration(value.seconds)}"
+
+
+def reason(value: Reason, t: Voice) -> str:
+    """Say why an offer fits, is tight, or is not possible."""
+    match value:
+        case RoomEnough():
+            return t.gettext(
+                "Needs {needed} at most. {card} can give it {share}; {free} are free.",
+                needed=t.gib(value.needed_bytes),
+                card=t.card(value.gpu),
+                share=t.gib(value.share_bytes),
+                free=t.gib(value.free_bytes),
+            )
+        case RoomTight():
+            return _tight(value, t)
+        case RunsWithoutGpu():
+            return t.gettext(
+                "Runs without a graphics card. Needs {needed} of main memory; there are {memory}.",
+                needed=t.gib(value.needed_bytes),
+                memory=t.gib(value.memory_bytes),
+            )
+        case _:
+            return words_for(value, t).sentence
+
+
+def _tight(value: RoomTight, t: Voice) -> str:
+    sentence = t.gettext(
+        "Needs {low} to {high}. {card} can give it {share}; {free} are free.",
+        low=t.gib(value.needed_low_bytes),
+        high=t.gib(value.needed_high_bytes),
+        card=t.card(value.gpu),
+        share=t.gib(value.share_bytes),
+        free=t.gib(value.free_bytes),
+    )
+    if value.limit is Limit.NONE:
+        return sentence
+    short = t.gettext("Short is: {limit}.", limit=names.limit(value.limit, t))
+    return f"{sentence} {short}"
+
+
+def evidence(kind: EvidenceKind, t: Voice, *, untested: bool) -> str:
+    """Say in a few words how sure a profile's claim is for this card."""
+    match kind:
+        case "measured":
+            if untested:
+                return t.gettext("measured on another class of card")
+            return t.gettext("measured on this class of card")
+        case "documented":
+            return t.gettext("documented, not measured")
+        case "derived":
+            return t.gettext("calculated, not measured")
+
+
+def evidence_of(row: Evidence, t: Voice) -> str:
+    """Return one row of evidence: what was done, on which card, with which version, and who says so."""
+    kinds: dict[EvidenceKind, str] = {
+        "measured": t.gettext("measured"),
+        "documented": t.gettext("documented"),
+        "derived": t.gettext("calculated"),
+    }
+    parts = [kinds[row.kind], row.card, f"vLLM {row.version}" if row.version[:1].isdigit() else row.version]
+    line = ", ".join(part for part in parts if part)
+    return t.gettext("{line} (source: {source})", line=line, source=row.source)
+
+
+def context_copy(
+    limit_tokens: int, native_tokens: int, t: Voice, *, reads_media: bool = True, graphics_card: bool = True
+) -> str:
+    """Say what the context limit of the chosen profile means, where it comes from, and what helps."""
+    limit, native = t.tokens(limit_tokens), t.tokens(native_tokens)
+    if limit_tokens >= native_tokens:
+        cause = t.gettext("This profile takes up to {limit} per request, as many as the model can.", limit=limit)
+    elif graphics_card:
+        cause = t.gettext(
+            "This profile takes up to {limit} per request. The model itself can take {native}; the limit is due to the "
+            "memory of this graphics card and to the profile's settings, not to the model.",
+            limit=limit,
+            native=native,
+        )
+    else:
+        cause = t.gettext(
+            "This profile takes up to {limit} per request. The model itself can take {native}; the limit is due to "
+            "main memory and to the profile's settings, not to the model.",
+            limit=limit,
+            native=native,
+        )
+    if reads_media:
+        shared = t.gettext("Input, answer, images and video frames share it.")
+        helps = t.gettext("What helps: a shorter input, fewer video frames, or another profile.")
+    else:
+        shared = t.gettext("Input and answer share it.")
+        helps = t.gettext("What helps: a shorter input or another profile.")
+    beyond = t.gettext("A request that is longer is refused (HTTP 400).")
+    return f"{cause} {shared} {beyond} {helps}"
