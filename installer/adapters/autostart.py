@@ -54,7 +54,7 @@ def _session_folder(environ: Mapping[str, str], system: str) -> Path:
 
 
 def _desktop_entry(stack: str, argv: tuple[str, ...]) -> str:
-    """Quote by the desktop entry specification: double quotes, with `\\`, `"`, `` ` `` and `$` escaped, `%` doubled."""
+    r"""Quote by the desktop entry specification: `\`, `"`, `` ` `` and `$` escaped in double quotes, `%` doubled."""
 
     def quoted(word: str) -> str:
         escaped = "".join(f"\\\\{c}" if c in '\\"`$' else c for c in word)

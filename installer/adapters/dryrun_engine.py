@@ -11,7 +11,7 @@ from installer.adapters.dryrun_failures import BEFORE_THE_FIRST_BYTE, Subject
 from installer.adapters.dryrun_world import World, transfer
 from installer.domain.facts import CudaMemory, Engine
 from installer.domain.plan import UNPACKED_OVER_COMPRESSED
-from installer.domain.problems import EngineFailed, GpuNotInContainer, InstallerError
+from installer.domain.problems import EngineFailed, GpuNotInContainer, ImageUnknown, InstallerError
 from installer.domain.sources import ImageSource
 from installer.domain.units import gib
 from installer.steps.cancel import Cancel
@@ -104,7 +104,7 @@ class SimulatedEngine:
     def tag(self, image: ImageSource) -> None:
         """Give an image its publisher's tag."""
         if not self._world.holds(image):
-            raise InstallerError(EngineFailed(operation="tag", detail=f"No such image: {image.by_digest}"))
+            raise InstallerError(ImageUnknown(image=image.by_digest))
         self._world.tags[image.by_tag] = image.index_digest
 
     def remove_image(self, image: ImageSource) -> int:

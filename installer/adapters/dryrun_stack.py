@@ -15,7 +15,7 @@ from installer.domain import checks
 from installer.domain.compose import LABEL_PREFIX, SERVICE, key_from_env
 from installer.domain.facts import Compose, GpuMemory
 from installer.domain.problems import (
-    EngineFailed,
+    ImageUnknown,
     InstallerError,
     MalformedFile,
     NvidiaToolkitMissing,
@@ -60,7 +60,7 @@ class SimulatedStack:
         world = self._world
         world.failure.strike("start", Subject())
         if service.image not in {one.by_digest for one in world.images.values()} | set(world.tags):
-            raise InstallerError(EngineFailed(operation="up", detail=f"No such image: {service.image}"))
+            raise InstallerError(ImageUnknown(image=service.image))
         if service.gpu_uuid and not world.recorded.engine.nvidia_ready:
             raise InstallerError(NvidiaToolkitMissing(runtimes=world.recorded.engine.runtimes))
         if any(other.port == service.port for other in world.running() if other.service.project != service.project):

@@ -13,7 +13,7 @@ from installer.adapters.engine_errors import detail_of
 from installer.domain.problems import EngineFailed, InstallerError, UnknownName
 
 if TYPE_CHECKING:
-    from docker import APIClient
+    from docker import APIClient, DockerClient
 
 _DEFAULT = "default"
 _OF_THE_HOST = ("DOCKER_HOST", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH")
@@ -92,3 +92,11 @@ def transport_errors() -> tuple[type[Exception], ...]:
 
         return (*common, pywintypes.error)
     return common
+
+
+def docker_client(context: str | None = None) -> DockerClient:
+    """Return a client of docker-py's higher level for a context; close it."""
+    import docker
+
+    endpoint = endpoint_of(context)
+    return docker.DockerClient(base_url=endpoint.url, tls=endpoint.tls or False)

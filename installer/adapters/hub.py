@@ -166,7 +166,7 @@ class HuggingFaceHub:
         if not make and not self._volumes.exists(place.volume):
             yield None
             return
-        with self._volumes.open(place.volume, weights.folder, cancel) as sink:
+        with self._volumes.open(place, weights.folder, cancel) as sink:
             yield sink
 
     def _ask(

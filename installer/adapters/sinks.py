@@ -28,6 +28,7 @@ from installer.domain.problems import (
     MalformedFile,
     NotWritable,
 )
+from installer.domain.sources import VolumeWeights
 from installer.steps.cancel import Cancel
 
 MOUNTED_AT = "/models"
@@ -252,10 +253,9 @@ def agent() -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Volumes:
-    """Opens sinks in the engine's volumes. `client` and `image` are asked when they are needed, not before."""
+    """Opens sinks in the engine's volumes. `client` is asked when it is needed, not before."""
 
     client: Callable[[], DockerClient]
-    image: Callable[[], str]
 
     def exists(self, volume: str) -> bool:
         """Say whether there is such a volume; asking makes none."""
@@ -267,10 +267,10 @@ class Volumes:
             return True
 
     @contextlib.contextmanager
-    def open(self, volume: str, below: str, cancel: Cancel) -> Iterator[Sink]:
+    def open(self, place: VolumeWeights, below: str, cancel: Cancel) -> Iterator[Sink]:
         """Hold a sink for a folder in a volume, which is made if it is not there. Cancel ends a blocking call."""
-        with _engine_errors(f"volume {volume}"):
-            sink = VolumeSink(self.client(), self.image(), volume, below)
+        with _engine_errors(f"volume {place.volume}"):
+            sink = VolumeSink(self.client(), place.helper, place.volume, below)
         try:
             with cancel.waking(sink.hang_up):
                 yield sink

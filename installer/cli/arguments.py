@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import types
 import typing
 from typing import Any, Literal, NoReturn
@@ -19,7 +20,12 @@ STACKS = ("chat", "images")
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise InstallerError(BadArguments(detail=message))
+        raise InstallerError(BadArguments(detail=_flags_in(message)))
+
+
+def _flags_in(message: str) -> str:
+    """Keep the names of flags from argparse's message: it repeats values, and one of them may be a secret."""
+    return ", ".join(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", message)) or "…"
 
 
 def parse(argv: list[str], text: Text) -> argparse.Namespace:

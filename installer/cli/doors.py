@@ -75,11 +75,13 @@ def real(secrets: Secrets) -> Ports:
     from installer.adapters.autostart import SessionAutostart
     from installer.adapters.clock import SystemClock
     from installer.adapters.engine import DockerEngine
+    from installer.adapters.engine_endpoint import docker_client
     from installer.adapters.hub import DEFAULT_ENDPOINT, HuggingFaceHub
     from installer.adapters.machine import LocalMachine
     from installer.adapters.nvml import NvmlGpus
     from installer.adapters.oci import OciRegistry
     from installer.adapters.server import LoopbackServer
+    from installer.adapters.sinks import Volumes
     from installer.adapters.stack import ComposeStack
 
     return Ports(
@@ -87,7 +89,9 @@ def real(secrets: Secrets) -> Ports:
         machine=LocalMachine(),
         engine=DockerEngine(),
         images=OciRegistry(mirror=os.environ.get("SLIPWAY_REGISTRY_MIRROR") or None),
-        hub=HuggingFaceHub(os.environ.get("HF_ENDPOINT") or DEFAULT_ENDPOINT, secrets.hf_token),
+        hub=HuggingFaceHub(
+            os.environ.get("HF_ENDPOINT") or DEFAULT_ENDPOINT, secrets.hf_token, volumes=Volumes(client=docker_client)
+        ),
         stack=ComposeStack(),
         server=LoopbackServer(),
         clock=SystemClock(),

@@ -167,7 +167,7 @@ def logs(session: Session) -> int:
         return 0
     if session.arguments.follow:
         for line in session.ports.engine.follow_logs(container.id, session.cancel):
-            sys.stdout.buffer.write(line)
+            sys.stdout.buffer.write(line + b"\n")
             sys.stdout.buffer.flush()
         return 0
     sys.stdout.buffer.write(session.ports.engine.logs(container.id, session.arguments.tail))

@@ -173,7 +173,7 @@ def _labels(plan: Plan) -> dict[str, str]:
 def _health_check(plan: Plan, argv: tuple[str, ...]) -> dict[str, Any]:
     check: dict[str, Any] = {
         "test": ["CMD", *argv],
-        "interval": "10s",
+        "interval": "30s" if plan.knows_start_interval else "5s",
         "timeout": "5s",
         "retries": 3,
         "start_period": START_PERIOD,

@@ -311,7 +311,7 @@ def _planned(
         pinned=choices.docker_image_pin_digest != "",
         helper=sources.helper,
         weights=sources.weights,
-        place=_place(facts),
+        place=place_of(facts, sources),
         settings=settings,
         weights_bytes=resident_bytes(registry, profile, sources.weights),
         native_context=model.native_context,
@@ -328,10 +328,10 @@ def _planned(
     )
 
 
-def _place(facts: Facts) -> WeightsPlace:
+def place_of(facts: Facts, sources: Sources) -> WeightsPlace:
     """Choose where the weights lie: a bind mount from NTFS into Docker Desktop reads at about 20 MB/s."""
     if facts.engine.docker_desktop:
-        return VolumeWeights(volume=WEIGHTS_VOLUME)
+        return VolumeWeights(volume=WEIGHTS_VOLUME, helper=sources.helper.by_digest)
     return FolderWeights(folder=facts.weights_folder.path)
 
 

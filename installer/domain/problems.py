@@ -314,14 +314,6 @@ class GpuNotInContainer(GpuProblem, frozen=True, kw_only=True):
     detail: str = ""
 
 
-class WindowsDriverInWsl(GpuProblem, frozen=True, kw_only=True):
-    """The profile was seen to fail under WSL2."""
-
-    action = Action.CHOOSE_ANOTHER
-    profile: str
-    reason: str
-
-
 class ProfileBlocked(GpuProblem, frozen=True, kw_only=True):
     """A measured failure of this profile on this class of card, with its source."""
 
@@ -367,9 +359,9 @@ class EngineNoPermission(DockerProblem, frozen=True, kw_only=True):
     endpoint: str
 
     @property
-    def command(self) -> str:
-        """Return the command that lets this user in."""
-        return 'sudo usermod -aG docker "$USER"'
+    def command(self) -> str | None:
+        """Return the command that lets this user in; on Windows that is done in the computer management."""
+        return None if self.endpoint.startswith("npipe") else 'sudo usermod -aG docker "$USER"'
 
 
 class EngineTimedOut(DockerProblem, frozen=True, kw_only=True):
@@ -765,7 +757,6 @@ AnyProblem = (
     | NotEnoughHostMemory
     | MemoryHiddenByWsl2
     | GpuNotInContainer
-    | WindowsDriverInWsl
     | ProfileBlocked
     | NothingFits
     | EngineNotInstalled

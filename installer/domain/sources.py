@@ -105,9 +105,13 @@ class FolderWeights(_Source, frozen=True, kw_only=True, tag="folder", tag_field=
 
 
 class VolumeWeights(_Source, frozen=True, kw_only=True, tag="volume", tag_field="kind"):
-    """Weights in a named volume of the engine, where a folder of the host would be slow (Docker Desktop)."""
+    """Weights in a named volume of the engine, where a folder of the host would be slow (Docker Desktop).
+
+    `helper` is the reference of the image that fills it.
+    """
 
     volume: str
+    helper: str
 
 
 WeightsPlace = FolderWeights | VolumeWeights

@@ -70,7 +70,7 @@ def _probed(plan: Plan, job: Job, cancel: Cancel) -> Plan:
     again = plans.decide_again(plan, job.facts, job.registry, reading.cuda)
     if isinstance(again, Refusal):
         raise InstallerError(again.problems[0])
-    there = present(plan.image, plan.weights, plan.place, job.ports)
+    there = present(plan.image, plan.helper, plan.weights, plan.place, job.ports)
     no_room = plans.disk_refusal(plan, job.facts.engine.data_root, reading.data_root_free_bytes, there)
     if no_room:
         raise InstallerError(no_room.problems[0])

@@ -8,7 +8,7 @@ from installer.domain.choices import Choices
 from installer.domain.facts import Facts
 from installer.domain.plan import Plan, Present, Refusal
 from installer.domain.registry import Registry
-from installer.domain.sources import FolderWeights, ImageSource, VolumeWeights, WeightsPlace, WeightsSource
+from installer.domain.sources import FolderWeights, ImageSource, WeightsPlace, WeightsSource
 from installer.steps import read
 from installer.steps.home import Home
 from installer.steps.ports import Ports
@@ -26,15 +26,19 @@ def planned(facts: Facts, registry: Registry, choices: Choices, ports: Ports, ho
     if refused:
         return refused
     sources = read.sources(facts, registry, chosen.profile, choices, ports, home)
-    in_volume = facts.engine.docker_desktop
-    place = VolumeWeights(volume=plans.WEIGHTS_VOLUME) if in_volume else FolderWeights(folder=facts.weights_folder.path)
-    there = present(sources.image, sources.weights, place, ports)
+    there = present(sources.image, sources.helper, sources.weights, plans.place_of(facts, sources), ports)
     return plans.decide(facts, registry, sources, choices, slipway=__version__, present=there)
 
 
-def present(image: ImageSource, weights: WeightsSource, place: WeightsPlace, ports: Ports) -> Present:
-    """Say what an earlier run left here already, so that it needs no room any more."""
-    missing = ports.hub.missing_bytes(weights, place)
+def present(
+    image: ImageSource, helper: ImageSource, weights: WeightsSource, place: WeightsPlace, ports: Ports
+) -> Present:
+    """Say what an earlier run left here already, so that it needs no room any more.
+
+    Only the helper image can look into a volume, and it may not be there yet.
+    """
+    can_look = isinstance(place, FolderWeights) or ports.engine.has_image(helper)
+    missing = ports.hub.missing_bytes(weights, place) if can_look else weights.size_bytes
     return Present(image=ports.engine.has_image(image), weights_bytes=weights.size_bytes - missing)
 
 

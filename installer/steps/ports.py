@@ -108,7 +108,7 @@ class ContainerEngine(Protocol):
         ...
 
     def tag(self, image: ImageSource) -> None:
-        """Give an image that is there its publisher's tag, as a pull by tag would; raises EngineFailed."""
+        """Give an image that is there its publisher's tag, as a pull by tag would. Raises ImageUnknown, EngineFailed."""
         ...
 
     def remove_image(self, image: ImageSource) -> int:
@@ -181,7 +181,8 @@ class Stack(Protocol):
     def up(self, file: str, cancel: Cancel) -> None:
         """Create and start the containers of the file.
 
-        Raises PortTaken, ContainerNotOurs, NvidiaToolkitMissing, EngineDown, EngineLost, EngineFailed.
+        Raises ImageUnknown where the image was not pulled, PortTaken, ContainerNotOurs, NvidiaToolkitMissing,
+        EngineDown, EngineLost, EngineFailed.
         """
         ...
 

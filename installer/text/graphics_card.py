@@ -176,19 +176,6 @@ def gpu_not_in_container(problem: p.GpuNotInContainer, t: Voice) -> ProblemText:
     return ProblemText(t.gettext("Card does not reach the container"), sentence, remedy)
 
 
-def windows_driver_in_wsl(problem: p.WindowsDriverInWsl, t: Voice) -> ProblemText:
-    """Return the words for a profile that fails under WSL2."""
-    return ProblemText(
-        t.gettext("Profile does not run under WSL2"),
-        t.gettext(
-            "The profile {profile} was seen to fail under WSL2. {reason}",
-            profile=t.quote(problem.profile),
-            reason=block_reason(problem.reason, t),
-        ),
-        _another_profile(t),
-    )
-
-
 def profile_blocked(problem: p.ProfileBlocked, t: Voice) -> ProblemText:
     """Return the words for a failure that somebody measured."""
     return ProblemText(

@@ -68,8 +68,6 @@ def words_for(problem: p.AnyProblem, t: Voice) -> ProblemText:  # noqa: C901 - a
             return graphics_card.memory_hidden_by_wsl2(problem, t)
         case p.GpuNotInContainer():
             return graphics_card.gpu_not_in_container(problem, t)
-        case p.WindowsDriverInWsl():
-            return graphics_card.windows_driver_in_wsl(problem, t)
         case p.ProfileBlocked():
             return graphics_card.profile_blocked(problem, t)
         case p.NothingFits():

@@ -37,12 +37,12 @@ def _client(rig: Rig) -> Iterator[DockerClient]:
 
 @pytest.fixture(name="volumes")
 def _volumes(rig: Rig, client: DockerClient) -> Volumes:
-    return Volumes(client=lambda: client, image=lambda: rig.images.helper.pinned)
+    return Volumes(client=lambda: client)
 
 
 @pytest.fixture(name="place")
-def _place(client: DockerClient) -> Iterator[VolumeWeights]:
-    yield VolumeWeights(volume="slipway-weights")
+def _place(client: DockerClient, rig: Rig) -> Iterator[VolumeWeights]:
+    yield VolumeWeights(volume="slipway-weights", helper=rig.images.helper.pinned)
     wait_for(lambda: not _helpers(client), 20, "the end of the helper containers")
     for volume in client.volumes.list():
         volume.remove(force=True)
@@ -94,7 +94,7 @@ def test_a_volume_is_filled_like_a_folder(
 def test_the_token_is_not_in_the_container(
     server: LocalHub, volumes: Volumes, client: DockerClient, place: VolumeWeights
 ) -> None:
-    with volumes.open(place.volume, "org--tiny/commit", Cancel()) as sink:
+    with volumes.open(place, "org--tiny/commit", Cancel()) as sink:
         sink.write("a.json", b"{}")
         described = [str(container.attrs) for container in client.containers.list(filters={"label": LABEL})]
     assert len(described) == 1
@@ -133,7 +133,7 @@ def test_a_cancel_ends_a_volume_download_at_once_and_the_rest_is_resumed(
 
 
 def test_names_and_errors_come_back_over_the_wire(volumes: Volumes, place: VolumeWeights) -> None:
-    with volumes.open(place.volume, "org--tiny/commit", Cancel()) as sink:
+    with volumes.open(place, "org--tiny/commit", Cancel()) as sink:
         assert sink.free_bytes() > 0
         assert sink.read("nothing.json") == b""
         with pytest.raises(InstallerError) as raised:
@@ -142,7 +142,7 @@ def test_names_and_errors_come_back_over_the_wire(volumes: Volumes, place: Volum
 
 
 def test_an_engine_that_goes_away_is_named(volumes: Volumes, place: VolumeWeights, client: DockerClient) -> None:
-    with volumes.open(place.volume, "org--tiny/commit", Cancel()) as sink:
+    with volumes.open(place, "org--tiny/commit", Cancel()) as sink:
         sink.write("a.json", b"{}")
         for container in client.containers.list(filters={"label": LABEL}):
             container.kill()
@@ -167,10 +167,11 @@ def test_a_slipway_that_was_killed_leaves_no_container(rig: Rig, client: DockerC
 _HOLDER = """
 import sys, time, docker
 from installer.adapters.sinks import Volumes
+from installer.domain.sources import VolumeWeights
 from installer.steps.cancel import Cancel
 host, image, volume = sys.argv[1:]
-volumes = Volumes(client=lambda: docker.DockerClient(base_url=host), image=lambda: image)
-with volumes.open(volume, "org--tiny/commit", Cancel()) as sink:
+volumes = Volumes(client=lambda: docker.DockerClient(base_url=host))
+with volumes.open(VolumeWeights(volume=volume, helper=image), "org--tiny/commit", Cancel()) as sink:
     sink.write("a.json", b"{}")
     print("held", flush=True)
     time.sleep(60)
@@ -182,8 +183,13 @@ def test_the_disk_of_the_engine_fills_up(server: LocalHub, rig: Rig) -> None:
     with PrivateEngine(data_root_size_mb=400) as engine:
         client = engine.client()
         client.images.pull(rig.images.helper.pinned)
-        volumes = Volumes(client=lambda: client, image=lambda: rig.images.helper.pinned)
-        with volumes.open("weights", "org--tiny/commit", Cancel()) as sink, sink.part("big", "sha256", 1 << 40) as part:
+        volumes = Volumes(client=lambda: client)
+        with (
+            volumes.open(
+                VolumeWeights(volume="weights", helper=rig.images.helper.pinned), "org--tiny/commit", Cancel()
+            ) as sink,
+            sink.part("big", "sha256", 1 << 40) as part,
+        ):
             raised = _fill(part)
         client.close()
     problem = raised.problem
