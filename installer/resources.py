@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
-Folder = Literal["assets", "compose", "i18n"]
+Folder = Literal["assets", "compose", "i18n", "machines"]
 
 PACKAGE = Path(__file__).resolve().parent
 
@@ -34,7 +34,8 @@ def _places(name: Folder) -> tuple[Path, ...]:
     """List where a folder can be: PyInstaller's tree, then the wheel's, then the checkout's."""
     frozen = getattr(sys, "_MEIPASS", None)
     unpacked = (Path(frozen) / name,) if frozen else ()
-    return (*unpacked, PACKAGE / "_data" / name, PACKAGE.parent / name)
+    in_checkout = PACKAGE.parent / ("tests/machines" if name == "machines" else name)
+    return (*unpacked, PACKAGE / "_data" / name, in_checkout)
 
 
 def file(name: Folder, *parts: str) -> Path:
@@ -43,6 +44,11 @@ def file(name: Folder, *parts: str) -> Path:
     if not path.is_file():
         raise ResourceMissing(f"{name}/{'/'.join(parts)}", (path,))
     return path
+
+
+def recorded_machines() -> dict[str, Path]:
+    """Return the recorded machines that a dry run can be made over, by name. Raises ResourceMissing."""
+    return {path.stem: path for path in sorted(folder("machines").glob("*.json"))}
 
 
 def registry_texts() -> dict[str, str]:

@@ -42,13 +42,19 @@ def parser(text: Text) -> argparse.ArgumentParser:
     _ = text.gettext
     root = _Parser(prog="slipway", description=_("Installs local AI and proves that it works."), allow_abbrev=False)
     root.add_argument("--version", action="version", version=f"slipway {__version__}")
-    common = _common(text)
+    _add_common(root, text)
+    _add_machine(root, text)
+    # A verb's own default would overwrite what stood before the verb.
+    common = _group(argument_default=argparse.SUPPRESS)
+    _add_common(common, text)
     verbs = root.add_subparsers(dest="verb", metavar=_("command"), parser_class=_Parser)
 
     def verb(name: str, help_text: str, *parents: _Parser) -> argparse.ArgumentParser:
         return verbs.add_parser(name, help=help_text, parents=[common, *parents], allow_abbrev=False)
 
-    machine, stack, choices, secrets = _machine(text), _stack(text), _choices(text), _secrets(text)
+    machine = _group(argument_default=argparse.SUPPRESS)
+    _add_machine(machine, text)
+    stack, choices, secrets = _stack(text), _choices(text), _secrets(text)
     verb("detect", _("show what this machine has"), machine)
     offers = verb("offers", _("show what runs on this machine, and why the rest does not"), machine)
     offers.add_argument("--gpu-uuid", metavar="GPU-…", help=_("judge this card only"))
@@ -74,24 +80,21 @@ def parser(text: Text) -> argparse.ArgumentParser:
     return root
 
 
-def _group() -> _Parser:
-    return _Parser(add_help=False, allow_abbrev=False)
+def _group(argument_default: str | None = None) -> _Parser:
+    return _Parser(add_help=False, allow_abbrev=False, argument_default=argument_default)
 
 
-def _common(text: Text) -> _Parser:
+def _add_common(group: _Parser, text: Text) -> None:
     _ = text.gettext
-    group = _group()
     group.add_argument("--json", action="store_true", help=_("print JSON"))
     group.add_argument("--home", metavar=_("FOLDER"), help=_("where Slipway keeps its files"))
     group.add_argument("--registry", metavar=_("FOLDER"), help=_("another registry than the built-in one"))
     group.add_argument("--language", choices=("de", "en"), help=_("language of the sentences"))
-    return group
 
 
-def _machine(text: Text) -> _Parser:
-    group = _group()
-    group.add_argument("--machine", metavar=text.gettext("FILE"), help=text.gettext("a recorded machine (JSON)"))
-    return group
+def _add_machine(group: _Parser, text: Text) -> None:
+    explained = text.gettext("a recorded machine: a file, or the name of one that comes with Slipway")
+    group.add_argument("--machine", metavar=text.gettext("FILE"), help=explained)
 
 
 def _stack(text: Text) -> _Parser:

@@ -35,8 +35,12 @@ def registry(argument: str | None) -> Registry:
 
 
 def machine(path: str) -> Facts:
-    """Return a recorded machine. Raises InstallerError(MalformedFile, FileUnreadable)."""
-    return from_json(read_text(path), path)
+    """Return a recorded machine, by its file or by the name of one that comes with Slipway.
+
+    Raises InstallerError(MalformedFile, FileUnreadable).
+    """
+    shipped = resources.recorded_machines().get(path)
+    return from_json(read_text(str(shipped or path)), path)
 
 
 def read_text(path: str) -> str:

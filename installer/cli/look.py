@@ -76,19 +76,19 @@ def show_offers(session: Session) -> int:
     if session.output.as_json:
         session.output.json([_offer_json(session, offer) for offer in found])
         return 0
-    text, _ = session.text, session.text.gettext
-    rows = [
-        (
-            ("★ " if offer.recommended else "  ") + offer.profile,
-            text.verdict(offer.verdict),
-            text.tokens(offer.context),
-            text.evidence(offer.evidence, untested=offer.untested),
-            text.reason(offer.reason),
-        )
-        for offer in found
-    ]
-    session.output.table((_("Profile"), _("Verdict"), _("Context"), _("Evidence"), _("Why")), rows)
+    for offer in found:
+        _show_offer(session, offer)
     return 0
+
+
+def _show_offer(session: Session, offer: Offer) -> None:
+    text, out = session.text, session.output
+    mark = "★" if offer.recommended else " "
+    evidence = text.evidence(offer.evidence, untested=offer.untested)
+    out.heading(f"{mark} {offer.profile}")
+    out.line(f"  {text.verdict(offer.verdict)} · {text.tokens(offer.context)} · {evidence}")
+    out.paragraph(text.reason(offer.reason))
+    out.line()
 
 
 def _offer_json(session: Session, offer: Offer) -> dict[str, Any]:
@@ -187,7 +187,7 @@ def overview(session: Session) -> int:
     out.line()
     if best is None:
         out.line(_("Nothing can be installed here yet. Try all steps without changing anything:"))
-        out.line("  slipway install --dry-run --machine tests/machines/rtx-5090-linux.json --yes")
+        out.line("  slipway install --dry-run --machine rtx-5090-linux --yes")
         return 0
     out.line(_("Recommended: {profile}").format(profile=best.profile))
     out.line(session.text.reason(best.reason))

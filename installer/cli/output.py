@@ -18,6 +18,20 @@ from installer.steps import events
 from installer.steps.events import Event, Step
 from installer.text import Text
 
+WIDEST_TEXT = 100
+
+
+def _wrapped(sentence: str, width: int) -> list[str]:
+    """Break at plain spaces only: the no-break space between a figure and its unit holds."""
+    lines, line = [], ""
+    for word in sentence.split(" "):
+        if line and len(line) + 1 + len(word) > width:
+            lines.append(line)
+            line = word
+        else:
+            line = f"{line} {word}" if line else word
+    return [*lines, line] if line else lines
+
 
 class Output:
     """Prints in one language, for a person or for a program."""
@@ -46,10 +60,22 @@ class Output:
         if not self.as_json:
             self._console.print(sentence, markup=False)
 
+    def heading(self, words: str) -> None:
+        """Print one bold line for a person."""
+        if not self.as_json:
+            self._console.print(words, style="bold", markup=False)
+
+    def paragraph(self, sentence: str) -> None:
+        """Print a sentence for a person, indented and wrapped between words but never inside a figure."""
+        width = max(40, min(self._console.width, WIDEST_TEXT) - 2)
+        for line in _wrapped(sentence, width):
+            self.line(f"  {line}")
+
     def table(self, headings: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
         """Print a table for a person."""
-        table = Table(box=None, pad_edge=False, show_header=True, header_style="bold")
-        for heading in headings:
+        names = tuple(headings)
+        table = Table(box=None, pad_edge=False, show_header=any(names), header_style="bold")
+        for heading in names:
             table.add_column(heading, overflow="fold")
         for row in rows:
             table.add_row(*row)
@@ -69,8 +95,9 @@ class Output:
     def _spoken(self, problem: AnyProblem) -> None:
         said = self.text.problem(problem)
         self._errors.print(said.title, style="bold", markup=False)
-        self._errors.print(said.sentence, markup=False)
-        self._errors.print(said.remedy, markup=False)
+        for sentence in (said.sentence, said.remedy):
+            for line in _wrapped(sentence, max(40, min(self._errors.width, WIDEST_TEXT))):
+                self._errors.print(line, markup=False)
         if problem.command:
             self._errors.print(f"  {problem.command}", markup=False)
 

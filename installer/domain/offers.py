@@ -128,7 +128,7 @@ def offer(
             task=profile.task,
             verdict=verdict,
             untested=not tested_on(profile, gpu),
-            evidence=profile.evidence[0].kind,
+            evidence=_strongest(profile),
             reason=reason,
             context=settings.context,
             gpu_uuid=gpu.uuid if gpu else None,
@@ -148,6 +148,13 @@ def offer(
         return made(Verdict.BLOCKED, NoGpu())
     fit = judge(registry.architecture_of(profile), weights_bytes, settings, room)
     return made(fit.verdict, reason_of(fit, gpu, name), fit)
+
+
+_EVIDENCE_ORDER: tuple[EvidenceKind, ...] = ("measured", "documented", "derived")
+
+
+def _strongest(profile: Profile) -> EvidenceKind:
+    return min((row.kind for row in profile.evidence), key=_EVIDENCE_ORDER.index)
 
 
 def _without_gpu(

@@ -108,7 +108,10 @@ class ContainerEngine(Protocol):
         ...
 
     def tag(self, image: ImageSource) -> None:
-        """Give an image that is there its publisher's tag, as a pull by tag would. Raises ImageUnknown, EngineFailed."""
+        """Give an image that is there its publisher's tag, as a pull by tag would.
+
+        Raises ImageUnknown where it is not there, EngineFailed.
+        """
         ...
 
     def remove_image(self, image: ImageSource) -> int:

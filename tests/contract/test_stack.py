@@ -15,7 +15,7 @@ from installer.domain.problems import Cancelled, ImageUnknown, MalformedFile, Po
 from installer.steps import smoke
 from installer.steps.cancel import Cancel
 from tests.adapters.engine_kit import problem_in
-from tests.contract.subjects import KEY, Subject
+from tests.contract.subjects import KEY, NOBODY, Subject
 from tests.rig.process import free_port, wait_for
 
 PATIENCE_S = 30.0
@@ -95,6 +95,7 @@ def test_nothing_is_started_once_the_person_cancelled(subject: Subject) -> None:
 
 def test_nothing_is_pulled_to_start(subject: Subject) -> None:
     plan = subject.plan()
+    subject.ports.hub.fetch(plan.weights, plan.place, NOBODY, Cancel())
     problem = problem_in(lambda: subject.ports.stack.up(subject.file_of(plan, "chat"), Cancel()))
     assert isinstance(problem, ImageUnknown)
     assert not subject.ports.engine.has_image(plan.image)
