@@ -85,6 +85,7 @@ class SimulatedEngine:
             digest=image.index_digest,
             where=world.recorded.engine.data_root,
             needed_bytes=UNPACKED_OVER_COMPRESSED * image.size_bytes,
+            in_engine=True,
         )
         world.failure.strike("image", subject, *BEFORE_THE_FIRST_BYTE)
         self._fetch(image, report, cancel, subject)

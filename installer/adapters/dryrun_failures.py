@@ -43,7 +43,7 @@ STALL_SECONDS = 60.0
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """What a failure is about. Sizes are bytes."""
+    """What a failure is about. Sizes are bytes; `in_engine` tells of a place on the engine's own disk."""
 
     name: str = ""
     tag: str = ""
@@ -52,6 +52,7 @@ class Subject:
     file: str = ""
     where: str = ""
     needed_bytes: int = 0
+    in_engine: bool = False
     gpu: str = ""
     driver: str = ""
 
@@ -68,7 +69,7 @@ def _truncated(s: Subject) -> AnyProblem:
 
 
 def _disk_full(s: Subject) -> AnyProblem:
-    return DiskFull(where=s.where, needed_bytes=s.needed_bytes, free_bytes=s.needed_bytes // 10)
+    return DiskFull(where=s.where, needed_bytes=s.needed_bytes, free_bytes=s.needed_bytes // 10, engine=s.in_engine)
 
 
 def _driver_too_old(s: Subject) -> AnyProblem:

@@ -111,6 +111,7 @@ def _subject(weights: WeightsSource, place: WeightsPlace) -> Subject:
         file=largest.path,
         where=place.folder if isinstance(place, FolderWeights) else place.volume,
         needed_bytes=weights.size_bytes,
+        in_engine=not isinstance(place, FolderWeights),
     )
 
 

@@ -16,15 +16,14 @@ from installer.cli.session import Session
 from installer.cli.worker import cancellable
 from installer.domain import checks, compose
 from installer.domain.choices import Choices
-from installer.domain.facts import Facts
-from installer.domain.plan import Plan, Refusal
+from installer.domain.plan import Plan
 from installer.domain.problems import AnyProblem, ConsentNeeded, InstallerError, RelaxRefused
 from installer.steps import install as installing
-from installer.steps import lifecycle, start
+from installer.steps import lifecycle
 from installer.steps.home import Home, StackHome
 from installer.steps.install import Installed
 from installer.steps.job import Job
-from installer.steps.planning import planned, resumable
+from installer.steps.planning import plan_to_install
 
 
 def install(session: Session) -> int:
@@ -33,7 +32,7 @@ def install(session: Session) -> int:
         stack = home.stack(session.choices.stack)
         job = session.job(stack, session.facts())
         job = replace(job, agrees=lambda problem: _agrees(session, problem))
-        job, plan = cancellable(lambda: _plan_to_install(session, job, home), session.cancel)
+        job, plan = cancellable(lambda: plan_to_install(_with_folder(session), job, home), session.cancel)
         _agree_to_install(session, plan, stack)
         stack.begin_record()
         done = cancellable(lambda: job.run.settle(lambda: installing.install(plan, job)), session.cancel)
@@ -51,33 +50,7 @@ def _home_of_this_run(session: Session) -> Iterator[Home]:
         yield Home(Path(folder))
 
 
-def _plan_to_install(session: Session, job: Job, home: Home) -> tuple[Job, Plan]:
-    """Go on with the earlier plan if it answers the same choices, otherwise make a new one."""
-    choices = _with_folder(session)
-    old = job.home.plan()
-    blocking = checks.engine(job.facts) + checks.compose(job.facts)
-    if blocking:
-        raise InstallerError(blocking[0])
-    if old is not None and resumable(old, session.registry, choices):
-        return job, old
-    facts = _facts_without_ours(session, job, old)
-    made = planned(facts, session.registry, choices, session.ports, home)
-    if isinstance(made, Refusal):
-        raise InstallerError(made.problems[0])
-    return replace(job, facts=facts), made
-
-
-def _facts_without_ours(session: Session, job: Job, old: Plan | None) -> Facts:
-    """Read the machine without what we run there ourselves: another plan is judged on the memory that it will have."""
-    container = start.current_container(old, job) if old else None
-    if container is None or container.status != "running":
-        return job.facts
-    lifecycle.stop(job)
-    return session.facts()
-
-
 def _with_folder(session: Session) -> Choices:
-
     return msgspec.structs.replace(session.choices, folder=session.weights_folder)
 
 

@@ -54,9 +54,14 @@ def read_text(path: str) -> str:
         raise InstallerError(FileUnreadable(path=path, reason=f"not UTF-8 at byte {error.start}")) from error
 
 
-def secrets(hf_token_file: str | None, api_key_file: str | None) -> Secrets:
-    """Gather secrets from files, standard input, the environment and the OS store; empty ones are none."""
-    token = read_text(hf_token_file) if hf_token_file else os.environ.get("HF_TOKEN") or _stored_token()
+def secrets(hf_token_file: str | None, api_key_file: str | None, *, ask_store: bool) -> Secrets:
+    """Gather secrets from files, standard input, the environment and the OS store; empty ones are none.
+
+    The store is slow to load and may ask the person to unlock it: not for a call that has no use for the token.
+    """
+    token = read_text(hf_token_file) if hf_token_file else os.environ.get("HF_TOKEN")
+    if not token and ask_store:
+        token = _stored_token()
     key = read_text(api_key_file) if api_key_file else os.environ.get("SLIPWAY_API_KEY")
     return Secrets(api_key=(key or "").strip() or None, hf_token=(token or "").strip() or None)
 

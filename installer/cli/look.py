@@ -10,7 +10,7 @@ from installer.cli.session import Session, to_plain
 from installer.domain import checks, compose
 from installer.domain import facts as fact_files
 from installer.domain import plan as plans
-from installer.domain.facts import Facts, Gpu, GpuMemory, Missing
+from installer.domain.facts import Facts, Gpu, GpuMemory, GpuProcess, Missing
 from installer.domain.memory import budget
 from installer.domain.offers import Offer, offers
 from installer.domain.plan import Plan, Refusal
@@ -35,12 +35,16 @@ def detect(session: Session) -> int:
 
 def _show_machine(session: Session, facts: Facts) -> None:
     out, text, _ = session.output, session.text, session.text.gettext
-    rows = [(_("Graphics card"), _card(session, facts, gpu)) for gpu in facts.nvidia.gpus]
+    rows = []
+    for gpu in facts.nvidia.gpus:
+        rows.append((_("Graphics card"), _card(session, facts, gpu)))
+        rows += [(_("Memory held by"), _holder(session, process)) for process in _processes(gpu)]
     if facts.nvidia.driver_version:
         cuda = ".".join(map(str, facts.nvidia.cuda_version or ()))
         rows.append((_("NVIDIA driver"), f"{facts.nvidia.driver_version} (CUDA {cuda})"))
     engine = facts.engine
-    rows.append((_("Container engine"), f"{engine.operating_system} {engine.version} [{engine.endpoint}]".strip()))
+    rows.append((_("Container engine"), f"{engine.operating_system} {engine.version}".strip() or "–"))
+    rows.append((_("Docker context"), f"{engine.context} {engine.endpoint}".strip() or "–"))
     rows.append(("Compose", facts.compose.version or "–"))
     if facts.host.ram_total_bytes:
         rows.append((_("Memory"), text.gib(facts.host.ram_total_bytes)))
@@ -52,6 +56,16 @@ def _show_machine(session: Session, facts: Facts) -> None:
         rows.append((_("Room for models"), f"{text.gb(facts.weights_folder.free_bytes)} ({facts.weights_folder.path})"))
     rows.append((_("Free ports"), ", ".join(map(str, facts.ports.free))))
     out.table(("", ""), rows)
+
+
+def _processes(gpu: Gpu) -> tuple[GpuProcess, ...]:
+    return () if isinstance(gpu.processes, Missing) else gpu.processes
+
+
+def _holder(session: Session, process: GpuProcess) -> str:
+    name = "?" if isinstance(process.name, Missing) else process.name
+    held = session.text.missing(process.used_bytes) if isinstance(process.used_bytes, Missing) else None
+    return f"{name} ({process.pid}), {held or session.text.gib(int(process.used_bytes))}"
 
 
 def _card(session: Session, facts: Facts, gpu: Gpu) -> str:

@@ -100,6 +100,8 @@ class Output:
                 self._errors.print(line, markup=False)
         if problem.command:
             self._errors.print(f"  {problem.command}", markup=False)
+        for line in problem.technical:
+            self._errors.print(f"  | {line}", style="dim", markup=False)
 
     def problem_json(self, problem: AnyProblem) -> dict[str, object]:
         """Return a Problem as JSON with its sentences."""

@@ -60,7 +60,11 @@ class Session:
     def secrets(self) -> Secrets:
         """Return the secrets that were given to this call."""
         given = self.arguments
-        return doors.secrets(getattr(given, "hf_token_file", None), getattr(given, "api_key_file", None))
+        return doors.secrets(
+            getattr(given, "hf_token_file", None),
+            getattr(given, "api_key_file", None),
+            ask_store=hasattr(given, "answers"),  # only what takes choices asks the hub
+        )
 
     @cached_property
     def recorded(self) -> Facts | None:

@@ -29,6 +29,11 @@ SHARED_MEMORY = "8gb"
 START_PERIOD = "30m"
 """A first start compiles for up to half an hour; until then a failed health check does not count."""
 
+HEADER = """\
+# Written by Slipway, which shows the difference before it replaces a file that you changed.
+# The API key is not in here: it stands in the env file beside this one.
+"""
+
 KEY_VARIABLE = "VLLM_API_KEY"
 _KEY = re.compile(r"[\x21-\x26\x28-\x7e]{8,512}")
 
@@ -57,7 +62,7 @@ def render(plan: Plan) -> ComposeFile:
     text = yaml.dump(
         _doubled(document), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1_000_000, line_break="\n"
     )
-    return ComposeFile(name=file_name(plan.stack), text=text, env_name=env_name(plan.stack))
+    return ComposeFile(name=file_name(plan.stack), text=HEADER + text, env_name=env_name(plan.stack))
 
 
 def env_text(key: str) -> str:

@@ -353,7 +353,10 @@ def decide_again(plan: Plan, facts: Facts, registry: Registry, cuda: CudaMemory 
     if against:
         return Refusal(problems=against)
     assert chosen.fit is not None
-    settings = msgspec.structs.replace(plan.settings, utilisation=chosen.fit.utilisation)
+    utilisation = chosen.fit.utilisation
+    if any(step.field == "utilisation" for step in plan.relaxed):
+        utilisation = min(utilisation, plan.settings.utilisation)
+    settings = msgspec.structs.replace(plan.settings, utilisation=utilisation)
     return msgspec.structs.replace(plan, settings=settings, fit=chosen.fit)
 
 

@@ -55,6 +55,12 @@ class Problem(Tagged, frozen=True, kw_only=True):
         """Return a command that a person can copy to mend this, or None."""
         return None
 
+    @property
+    def technical(self) -> tuple[str, ...]:
+        """Return lines for whoever wants to look closer, as they were seen and in no language of ours."""
+        detail = getattr(self, "detail", "")
+        return tuple(str(detail).splitlines())
+
 
 class InstallerError(Exception):
     """Carries a Problem up to the one place that shows it."""
@@ -134,6 +140,11 @@ class EditedByHand(UsageProblem, frozen=True, kw_only=True):
     action = Action.CONSENT
     path: str
     diff: str
+
+    @property
+    def technical(self) -> tuple[str, ...]:
+        """Return what would be lost, as a diff."""
+        return tuple(self.diff.splitlines())
 
 
 class ConsentNeeded(UsageProblem, frozen=True, kw_only=True):
@@ -660,6 +671,11 @@ class ContainerExited(StartProblem, frozen=True, kw_only=True):
     exit_code_of_container: int
     lines: tuple[str, ...] = ()
 
+    @property
+    def technical(self) -> tuple[str, ...]:
+        """Return the lines of the log that say something."""
+        return self.lines
+
 
 class ContainerKilled(StartProblem, frozen=True, kw_only=True):
     """The container was killed from outside, most often because the host's memory ran out."""
@@ -674,6 +690,11 @@ class NeverHealthy(StartProblem, frozen=True, kw_only=True):
     phase: str
     seconds: float
     lines: tuple[str, ...] = ()
+
+    @property
+    def technical(self) -> tuple[str, ...]:
+        """Return the last lines of the log."""
+        return self.lines
 
 
 class RelaxRefused(StartProblem, frozen=True, kw_only=True):
@@ -705,6 +726,11 @@ class SmokeFailed(SmokeProblem, frozen=True, kw_only=True):
 
     checks: tuple[str, ...]
     details: tuple[str, ...] = ()
+
+    @property
+    def technical(self) -> tuple[str, ...]:
+        """Return what each failed check found."""
+        return tuple(f"{name}: {found}" for name, found in zip(self.checks, self.details, strict=False))
 
 
 class NotAnswering(SmokeProblem, frozen=True, kw_only=True):

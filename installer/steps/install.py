@@ -58,7 +58,7 @@ def _relax(plan: Plan, problem: AnyProblem, job: Job) -> Plan | Refusal:
 
 def _prove_room(plan: Plan, job: Job) -> Plan:
     """Let CUDA itself say what is free, in a container, before anything large is pulled."""
-    if start.serving(plan, job):
+    if start.running(plan, job):
         job.run.skip(Step.PROBE)
         return plan
     return job.run.step(Step.PROBE, lambda _, cancel: _probed(plan, job, cancel))

@@ -2,16 +2,70 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import msgspec
+
 from installer import __version__
+from installer.domain import checks
 from installer.domain import plan as plans
 from installer.domain.choices import Choices
-from installer.domain.facts import Facts
+from installer.domain.facts import Facts, Gpu, GpuMemory
+from installer.domain.facts import Ports as FreePorts
 from installer.domain.plan import Plan, Present, Refusal
+from installer.domain.problems import InstallerError
 from installer.domain.registry import Registry
 from installer.domain.sources import FolderWeights, ImageSource, WeightsPlace, WeightsSource
-from installer.steps import read
+from installer.steps import read, start
 from installer.steps.home import Home
+from installer.steps.job import Job
 from installer.steps.ports import Ports
+
+
+def plan_to_install(choices: Choices, job: Job, home: Home) -> tuple[Job, Plan]:
+    """Go on with the earlier plan if it answers the same choices, otherwise make a new one; nothing is changed yet.
+
+    Returns the job with the facts that the plan was made from. Raises InstallerError with what stands against it.
+    """
+    blocking = checks.engine(job.facts) + checks.compose(job.facts)
+    if blocking:
+        raise InstallerError(blocking[0])
+    old = job.home.plan()
+    if old is not None and resumable(old, job.registry, choices):
+        return job, old
+    facts = without_ours(job.facts, old) if old is not None and _runs(old, job) else job.facts
+    made = planned(facts, job.registry, choices, job.ports, home)
+    if isinstance(made, Refusal):
+        raise InstallerError(made.problems[0])
+    return replace(job, facts=facts), made
+
+
+def _runs(old: Plan, job: Job) -> bool:
+    container = start.current_container(old, job)
+    return container is not None and container.status == "running"
+
+
+def without_ours(facts: Facts, old: Plan) -> Facts:
+    """Return the machine as it will be once our server of an earlier plan is stopped: another plan is judged on that.
+
+    What the server holds is taken from its plan; CUDA's own figure follows when it is really stopped.
+    """
+    share = round(old.fit.budget.total_bytes * old.settings.utilisation) if old.fit else 0
+    gpus = tuple(_freed(gpu, share) if old.gpu and gpu.uuid == old.gpu.uuid else gpu for gpu in facts.nvidia.gpus)
+    ports = FreePorts(free=tuple(sorted({*facts.ports.free, old.port})))
+    nvidia = msgspec.structs.replace(facts.nvidia, gpus=gpus)
+    return msgspec.structs.replace(facts, nvidia=nvidia, ports=ports)
+
+
+def _freed(gpu: Gpu, share_bytes: int) -> Gpu:
+    if not isinstance(gpu.memory, GpuMemory):
+        return gpu
+    seen = gpu.memory
+    free_bytes = min(seen.total_bytes - seen.reserved_bytes, seen.free_bytes + share_bytes)
+    memory = msgspec.structs.replace(
+        seen, free_bytes=free_bytes, used_bytes=max(0, seen.total_bytes - seen.reserved_bytes - free_bytes)
+    )
+    return msgspec.structs.replace(gpu, memory=memory, cuda=None)
 
 
 def planned(facts: Facts, registry: Registry, choices: Choices, ports: Ports, home: Home) -> Plan | Refusal:

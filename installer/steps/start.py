@@ -55,13 +55,18 @@ def current_container(plan: Plan, job: Job) -> ContainerState | None:
     return found[0] if found else None
 
 
-def serving(plan: Plan, job: Job) -> ContainerState | None:
-    """Return the container if it runs exactly this plan and serves."""
+def running(plan: Plan, job: Job) -> ContainerState | None:
+    """Return the container if it runs exactly this plan, whether it serves yet or not."""
     container = current_container(plan, job)
     if container is None or container.status != "running" or container.restart_count:
         return None
-    same = container.fingerprint == compose.fingerprint(plan)
-    return container if same and _is_healthy(container, plan, job) else None
+    return container if container.fingerprint == compose.fingerprint(plan) else None
+
+
+def serving(plan: Plan, job: Job) -> ContainerState | None:
+    """Return the container if it runs exactly this plan and serves."""
+    container = running(plan, job)
+    return container if container and _is_healthy(container, plan, job) else None
 
 
 def stop_outdated(plan: Plan, job: Job) -> None:
@@ -76,11 +81,11 @@ def stop_outdated(plan: Plan, job: Job) -> None:
 def start(plan: Plan, job: Job) -> ContainerState:
     """Write the files, pass the gate, start and wait until it serves; what this started is taken down on a failure."""
     _write_files(plan, job)
-    running = serving(plan, job)
-    if running:
+    there = serving(plan, job)
+    if there:
         job.run.skip(Step.GATE)
         job.run.skip(Step.START)
-        return running
+        return there
     _pass_gate(plan, job)
     return job.run.step(Step.START, lambda _, cancel: _up(plan, job, cancel))
 
@@ -151,8 +156,11 @@ def key_for(plan: Plan, job: Job) -> str | None:
 
 
 def _pass_gate(plan: Plan, job: Job) -> None:
-    """Measure once more right before the start: a window opened meanwhile is enough to fail vLLM's own gate."""
-    if plan.gpu is None:
+    """Measure once more right before the start: a window opened meanwhile is enough to fail vLLM's own gate.
+
+    What a killed run left starting has its memory already.
+    """
+    if plan.gpu is None or running(plan, job):
         job.run.skip(Step.GATE)
         return
     uuid = plan.gpu.uuid

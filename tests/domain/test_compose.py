@@ -17,6 +17,7 @@ from installer.domain.problems import InstallerError
 from installer.domain.registry import Flag
 from installer.domain.sources import FolderWeights
 from tests.builders import planned
+from tools.compose_examples import EXAMPLES, FOLDER, rendered
 
 
 def service_of(text: str) -> dict:
@@ -181,3 +182,8 @@ class TestKey:
     def test_no_key_and_no_token_is_in_the_compose_file(self):
         text = compose.render(planned()).text
         assert not re.search(r"VLLM_API_KEY|HF_TOKEN", text)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_golden_files_are_what_is_rendered_today(name: str):
+    assert (FOLDER / name).read_text("utf-8") == rendered(name), "run tools/compose_examples.py and read the diff"

@@ -150,6 +150,18 @@ class TestBudget:
         assert to_gib(found.total_bytes) == pytest.approx(31.3, abs=0.15)
         assert to_gib(found.free_bytes) == pytest.approx(30.8, abs=0.3)
 
+    def test_an_h200_is_derived_as_cuda_itself_said_on_that_very_card(self):
+        facts = recorded("h200")
+        found = budget(facts, facts.nvidia.gpus[0])
+        assert found.total_bytes == 150_109_880_320
+        assert 0 <= 149_557_477_376 - found.free_bytes < 16 << 20
+
+    def test_a_driver_that_does_not_tell_its_own_share_gets_the_share_of_public_logs(self):
+        facts = recorded("rtx-5090-linux")
+        memory = msgspec.structs.replace(facts.nvidia.gpus[0].memory, reserved_bytes=0)
+        found = budget(facts, msgspec.structs.replace(facts.nvidia.gpus[0], memory=memory, cuda=None))
+        assert found.total_bytes == round(memory.total_bytes * 0.98)
+
     def test_wsl2_hides_a_share_and_says_how_much(self):
         facts = recorded("rtx-5090-wsl2")
         found = budget(facts, msgspec.structs.replace(facts.nvidia.gpus[0], cuda=None))

@@ -17,17 +17,17 @@ from installer.domain import facts as fact_files
 from installer.domain import registry as registries
 from installer.domain.choices import Choices
 from installer.domain.facts import Facts, Gpu, GpuMemory
-from installer.domain.plan import Plan, Refusal
+from installer.domain.plan import Plan
 from installer.domain.problems import AnyProblem, Cancelled, InstallerError, RelaxRefused
 from installer.domain.registry import Registry
 from installer.steps import install as installing
-from installer.steps import lifecycle, read
+from installer.steps import read
 from installer.steps.cancel import Cancel
 from installer.steps.events import Event, Failed, Finished, Notice, Progress, Settled, Skipped, Started, Step
 from installer.steps.home import Home
 from installer.steps.install import Installed
 from installer.steps.job import Job, Secrets
-from installer.steps.planning import planned, resumable
+from installer.steps.planning import plan_to_install
 from installer.steps.ports import Ports
 from installer.steps.run import Run
 
@@ -144,18 +144,7 @@ class Rehearsal:
         )
 
     def plan(self, job: Job) -> Plan:
-        """Go on with the earlier plan or make a new one, without what runs here, as the command line does."""
-        old = job.home.plan()
-        if old is not None and resumable(old, self.registry, self.choices):
-            return old
-        facts = job.facts
-        if old is not None and self.container(old.stack):
-            lifecycle.stop(job)
-            facts = self.facts()
-        made = planned(facts, self.registry, self.choices, self.ports, self.home)
-        if isinstance(made, Refusal):
-            raise InstallerError(made.problems[0])
-        return made
+        return plan_to_install(self.choices, job, self.home)[1]
 
     def facts(self) -> Facts:
         return read.facts(self.ports, self.recorded.weights_folder.path)
@@ -163,7 +152,7 @@ class Rehearsal:
     def install(self) -> Installed:
         job = self.job()
         with self.home.held():
-            plan = self.plan(job)
+            job, plan = plan_to_install(self.choices, job, self.home)
             return job.run.settle(lambda: installing.install(plan, job))
 
     def run(self, work: Callable[[Job], T], stack: str | None = None) -> T:

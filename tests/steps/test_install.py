@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from installer.adapters.dryrun_failures import known
+from installer.domain import compose
 from installer.domain.compose import key_from_env
 from installer.domain.facts import CudaMemory
 from installer.domain.problems import (
@@ -24,6 +25,7 @@ from installer.domain.problems import (
     RelaxRefused,
 )
 from installer.steps import install as installing
+from installer.steps import lifecycle
 from installer.steps.events import (
     INSTALL_STEPS,
     Advice,
@@ -101,6 +103,7 @@ def snapshot(folder: Path) -> dict[str, tuple[int, bytes]]:
 def test_a_run_that_is_cancelled_anywhere_can_be_gone_on_with(stage: Rehearsal, index: int) -> None:
     cancelled = stage.cancelled_after(lambda told: len(told.events) == index)
     assert stage.told.outcome == ("cancelled" if cancelled else "ok")
+    assert cancelled or index >= len(stage.told.events) - 1
     assert stage.told.of(Failed) == []
     if cancelled and Step.START not in stage.told.steps(Finished):
         assert stage.container() is None
@@ -236,6 +239,7 @@ def test_weights_that_are_there_need_no_room_a_second_time(tmp_path: Path) -> No
         profile=LARGE_PROFILE,
         fail="image:registry_denied",
     )
+    stage.ports.engine.probe(plan.helper, None, stage.cancel)
     stage.ports.hub.fetch(plan.weights, plan.place, lambda _, __: None, stage.cancel)
     assert stage.fails().kind == "registry_denied"
     stage.install()
@@ -277,6 +281,17 @@ def test_a_mended_start_is_remembered_by_the_next_run(tmp_path: Path) -> None:
     stage.install()
     assert stage.told.steps(Started) == []
     assert stage.home.stack("chat").installed() == first.plan
+
+
+def test_a_share_that_was_lowered_stays_lowered(tmp_path: Path) -> None:
+    stage = rehearsal(tmp_path, card="rtx-5090-linux", profile=LARGE_PROFILE, fail="start:free_below_utilisation")
+    first = stage.install()
+    (relaxed,) = first.plan.relaxed
+    assert relaxed.field == "utilisation"
+    stage.run(lifecycle.stop)
+    again = stage.install()
+    assert again.plan.settings == first.plan.settings
+    assert stage.container().fingerprint == compose.fingerprint(first.plan)
 
 
 def test_a_context_that_the_person_chose_is_lowered_only_with_consent(tmp_path: Path) -> None:
@@ -429,6 +444,29 @@ def test_another_choice_stops_the_old_server_and_starts_a_new_one(stage: Rehears
     old = stage.container()
     stage.choices = msgspec.structs.replace(stage.choices, context=4096)
     done = stage.install()
-    assert Step.STOP in stage.told.steps(Finished)
+    assert stage.told.steps(Finished)[:2] == [Step.STOP, Step.PROBE]
     assert stage.container().id != old.id
     assert "4096" in done.report.checks[1].figure
+
+
+def test_a_server_that_a_killed_run_left_starting_is_waited_for(stage: Rehearsal) -> None:
+    first = stage.install()
+    file = str(stage.file(COMPOSE))
+    stage.ports.stack.down(file)
+    stage.ports.stack.up(file, stage.cancel)
+    stage.ports.clock.wait(3, stage.cancel)
+    left = stage.container()
+    assert (left.status, left.health) == ("running", "starting")
+    second = stage.install()
+    assert second.plan == first.plan
+    assert stage.container().id == left.id
+    assert stage.told.steps(Started) == [Step.START, Step.SMOKE]
+
+
+def test_making_another_plan_stops_nothing(stage: Rehearsal) -> None:
+    first = stage.install().plan
+    stage.choices = msgspec.structs.replace(stage.choices, context=4096)
+    second = stage.plan(stage.job())
+    assert second.settings.context == 4096
+    assert second.port == first.port
+    assert stage.container().health == "healthy"
