@@ -5,6 +5,7 @@ The three take turns, so that whatever else the machine does falls on all of the
 
 from __future__ import annotations
 
+import os
 import statistics
 import subprocess
 import sys
@@ -23,27 +24,36 @@ HEAVY = ("docker", "PySide6", "keyring", "rich", "requests", "yaml")
 
 
 def main() -> int:
-    seconds = medians()
-    empty = seconds["python -c pass"]
-    print(f"{'median of ' + str(ROUNDS):<24}{'ms':>8}{'of python':>12}  imports")
-    for name, taken in seconds.items():
+    measured = medians()
+    empty, _ = measured["python -c pass"]
+    print(f"{'median of ' + str(ROUNDS):<24}{'ms':>8}{'CPU ms':>8}{'of python':>12}  imports")
+    for name, (taken, worked) in measured.items():
         shown = "" if name.startswith("python") else ", ".join(imported(COMMANDS[name][1:])) or "none of the heavy ones"
-        print(f"{name:<24}{taken * 1000:>8.0f}{taken / empty:>11.1f}x  {shown}")
+        print(f"{name:<24}{taken * 1000:>8.0f}{worked * 1000:>8.0f}{taken / empty:>11.1f}x  {shown}".rstrip())
     version = imported(["--version"])
     for module in ("docker", "PySide6"):
         print(f"--version imports {module}: {'yes' if module in version else 'no'}")
     return 0
 
 
-def medians() -> dict[str, float]:
-    """Run every command once a round; the first round only warms the disk's cache."""
-    taken: dict[str, list[float]] = {name: [] for name in COMMANDS}
+def medians() -> dict[str, tuple[float, float]]:
+    """Return what a clock and what the processor says, in seconds; the first round only warms the disk's cache."""
+    measured: dict[str, list[tuple[float, float]]] = {name: [] for name in COMMANDS}
     for _ in range(ROUNDS + 1):
         for name, command in COMMANDS.items():
-            began = time.perf_counter()
+            began, worked = time.perf_counter(), _worked()
             subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-            taken[name].append(time.perf_counter() - began)
-    return {name: statistics.median(times[1:]) for name, times in taken.items()}
+            measured[name].append((time.perf_counter() - began, _worked() - worked))
+    return {
+        name: (statistics.median(t for t, _ in runs[1:]), statistics.median(w for _, w in runs[1:]))
+        for name, runs in measured.items()
+    }
+
+
+def _worked() -> float:
+    """Return the processor's time for all children so far; it hardly minds what else the machine does."""
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 def imported(arguments: list[str]) -> list[str]:

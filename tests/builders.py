@@ -72,7 +72,8 @@ def sources(profile: str, registry: Registry | None = None, **changes: object) -
 
 def decided(machine: str, profile: str, choices: Choices | None = None, **changes: object) -> Plan | Refusal:
     choices = choices or Choices(folder="/home/user/models")
-    return decide(recorded(machine), shipped_registry(), sources(profile, **changes), choices, slipway="0.1.0")
+    known = sources(profile, None, **changes)
+    return decide(recorded(machine), shipped_registry(), known, choices, slipway="0.1.0")
 
 
 def planned(

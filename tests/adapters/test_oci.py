@@ -155,8 +155,8 @@ def test_a_digest_that_was_removed(registry: LocalRegistry) -> None:
 
 def test_a_tag_that_is_not_there(registry: LocalRegistry, image: Pushed) -> None:
     with refusal() as problems:
-        resolve_standin(registry, "nowhere")
-    assert problems == [ImageUnknown(image=f"{registry.address}/nowhere/vllm/vllm-openai:v0.33.0")]
+        resolve_standin(registry, "no-such-namespace")
+    assert problems == [ImageUnknown(image=f"{registry.address}/no-such-namespace/vllm/vllm-openai:v0.33.0")]
 
 
 # --- against a registry of our own: platforms, tokens, refusals

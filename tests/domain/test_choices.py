@@ -65,7 +65,7 @@ def test_a_malformed_file_is_named_with_place_and_reason(text: str, where: str):
 )
 def test_a_value_outside_its_limits_is_refused_with_them(field: str, value: object):
     with pytest.raises(InstallerError) as caught:
-        choices.check(Choices(**{field: value}))
+        choices.check(msgspec.structs.replace(Choices(), **{field: value}))
     problem = caught.value.problem
     assert isinstance(problem, BadChoice)
     assert (problem.field, problem.value) == (field, str(value))

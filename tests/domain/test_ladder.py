@@ -57,7 +57,9 @@ def test_a_share_below_the_need_is_not_tried():
 def test_graphs_that_do_not_fit_get_fewer_then_none():
     failure = CudaOutOfMemory(phase="graphs")
     first = relax(with_settings(enforce_eager=False), failure)
+    assert isinstance(first, Plan)
     second = relax(first, failure)
+    assert isinstance(second, Plan)
     assert (first.settings.graph_sizes, second.settings.enforce_eager) == ((1, 2, 4), True)
     assert isinstance(relax(second, failure), Refusal)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from installer.domain.facts import CudaMemory
+from installer.domain.facts import CudaMemory, GpuMemory
 from installer.domain.memory import (
     Budget,
     Limit,
@@ -158,7 +158,9 @@ class TestBudget:
 
     def test_a_driver_that_does_not_tell_its_own_share_gets_the_share_of_public_logs(self):
         facts = recorded("rtx-5090-linux")
-        memory = msgspec.structs.replace(facts.nvidia.gpus[0].memory, reserved_bytes=0)
+        memory = facts.nvidia.gpus[0].memory
+        assert isinstance(memory, GpuMemory)
+        memory = msgspec.structs.replace(memory, reserved_bytes=0)
         found = budget(facts, msgspec.structs.replace(facts.nvidia.gpus[0], memory=memory, cuda=None))
         assert found.total_bytes == round(memory.total_bytes * 0.98)
 

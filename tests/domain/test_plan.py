@@ -19,7 +19,7 @@ REGISTRY = shipped_registry()
 P27 = "qwen3.6-27b-nvfp4-64k"
 
 
-def kinds(refusal: Plan | Refusal) -> list[str]:
+def kinds(refusal: Plan | Refusal | Offer) -> list[str]:
     assert isinstance(refusal, Refusal)
     return [problem.kind for problem in refusal.problems]
 
@@ -158,7 +158,7 @@ class TestDecideAgain:
         assert again.problems[0].short_bytes > gib(15)
 
     def test_without_a_card_there_is_nothing_to_decide_again(self):
-        plan = decided("no-nvidia-card", "cpu-trial")
+        plan = planned("no-nvidia-card", "cpu-trial")
         assert decide_again(plan, recorded("no-nvidia-card"), REGISTRY, None) is plan
 
 

@@ -111,7 +111,7 @@ class World:
             for network in client.networks.list(names=["slipway-"]):
                 network.remove()
             for image in client.images.list(all=True):
-                client.images.remove(image.id, force=True)
+                client.images.remove(str(image.id), force=True)
 
 
 def parse(out: str) -> list[dict[str, Any]]:
