@@ -28,8 +28,7 @@ from installer.steps.planning import plan_to_install
 
 def install(session: Session) -> int:
     """Plan, ask, install, prove."""
-    with _home_of_this_run(session) as home, home.held():
-        stack = home.stack(session.choices.stack)
+    with _home_of_this_run(session) as home, _held_for_installing(session, home) as stack:
         job = session.job(stack, session.facts())
         job = replace(job, agrees=lambda problem: _agrees(session, problem))
         job, plan = cancellable(lambda: plan_to_install(_with_folder(session), job, home), session.cancel)
@@ -48,6 +47,25 @@ def _home_of_this_run(session: Session) -> Iterator[Home]:
         return
     with tempfile.TemporaryDirectory(prefix="slipway-dry-run-") as folder:
         yield Home(Path(folder))
+
+
+@contextlib.contextmanager
+def _held_for_installing(session: Session, home: Home) -> Iterator[StackHome]:
+    """Hold the home once all that was given can be read: a run that is refused for it writes nothing."""
+    session.read_what_was_given()
+    stack = home.stack(session.choices.stack)
+    stack.plan()
+    with home.held():
+        yield stack
+
+
+@contextlib.contextmanager
+def _held(session: Session) -> Iterator[None]:
+    """Hold the home of what is installed. Raises InstallerError(NotInstalled, MalformedFile) with nothing written."""
+    session.read_what_was_given()
+    session.home.stack(session.arguments.stack).installed()
+    with session.home.held():
+        yield
 
 
 def _with_folder(session: Session) -> Choices:
@@ -96,7 +114,7 @@ def _tell_how_to_use(session: Session, done: Installed, job: Job) -> None:
 
 def start_stack(session: Session) -> int:
     """Start what is installed and wait until it serves."""
-    with session.home.held():
+    with _held(session):
         if session.arguments.wait_engine:
             cancellable(lambda: lifecycle.wait_for_engine(session.ports, session.cancel), session.cancel)
         job = _job(session)
@@ -106,7 +124,7 @@ def start_stack(session: Session) -> int:
 
 def stop_stack(session: Session) -> int:
     """Stop the stack and free the card."""
-    with session.home.held():
+    with _held(session):
         job = _job(session)
         cancellable(lambda: job.run.settle(lambda: lifecycle.stop(job)), session.cancel)
     return 0
@@ -114,7 +132,7 @@ def stop_stack(session: Session) -> int:
 
 def smoke(session: Session) -> int:
     """Prove it again."""
-    with session.home.held():
+    with _held(session):
         job = _job(session)
         cancellable(lambda: job.run.settle(lambda: lifecycle.prove_again(job)), session.cancel)
     return 0
@@ -122,7 +140,7 @@ def smoke(session: Session) -> int:
 
 def uninstall(session: Session) -> int:
     """Show what goes and what stays, ask, remove."""
-    with session.home.held():
+    with _held(session):
         job = _job(session, recorded=False)
         what = lifecycle.removal(
             job,

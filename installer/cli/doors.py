@@ -59,11 +59,21 @@ def secrets(hf_token_file: str | None, api_key_file: str | None, *, ask_store: b
 
     The store is slow to load and may ask the person to unlock it: not for a call that has no use for the token.
     """
-    token = read_text(hf_token_file) if hf_token_file else os.environ.get("HF_TOKEN")
+    token = _read_secret("--hf-token-file", hf_token_file) if hf_token_file else os.environ.get("HF_TOKEN")
     if not token and ask_store:
         token = _stored_token()
-    key = read_text(api_key_file) if api_key_file else os.environ.get("SLIPWAY_API_KEY")
+    key = _read_secret("--api-key-file", api_key_file) if api_key_file else os.environ.get("SLIPWAY_API_KEY")
     return Secrets(api_key=(key or "").strip() or None, hf_token=(token or "").strip() or None)
+
+
+def _read_secret(flag: str, path: str) -> str:
+    """Read a file with a secret. A name that is no path may be the secret itself: the flag is named in its place."""
+    try:
+        return read_text(path)
+    except InstallerError as error:
+        if isinstance(error.problem, FileUnreadable) and not set("/\\.") & set(path):
+            raise InstallerError(FileUnreadable(path=flag, reason=error.problem.reason)) from None
+        raise
 
 
 def _stored_token() -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from functools import cached_property
+from pathlib import Path
 
 import msgspec
 
@@ -72,6 +73,10 @@ class Session:
         path = getattr(self.arguments, "machine", None)
         return doors.machine(path) if path else None
 
+    def read_what_was_given(self) -> None:
+        """Read registry, recorded machine and secrets now. Raises the Problem of the first that cannot be read."""
+        _ = self.registry, self.recorded, self.secrets
+
     @property
     def is_dry_run(self) -> bool:
         """Say whether nothing may be changed."""
@@ -89,7 +94,7 @@ class Session:
     def weights_folder(self) -> str:
         """Return where weights would lie."""
         folder = self.choices.folder if hasattr(self.arguments, "answers") else None
-        return folder or str(self.home.models)
+        return str(Path(folder).expanduser().absolute()) if folder else str(self.home.models)
 
     def facts(self) -> Facts:
         """Return the recorded machine, or read this one."""

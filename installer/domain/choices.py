@@ -53,6 +53,9 @@ def from_text(text: str | bytes, path: str) -> Choices:
         raise InstallerError(MalformedFile(path=path, where="$", reason=reason)) from error
     except (msgspec.ValidationError, UnicodeDecodeError) as error:
         raise InstallerError(MalformedFile.of(path, error)) from error
+    except (ValueError, LookupError, AttributeError, TypeError, RecursionError) as error:
+        # PyYAML's constructors let these through: a date that no calendar has, `!!bool perhaps`, endless nesting.
+        raise InstallerError(MalformedFile(path=path, where="$", reason=f"not YAML: {error}")) from error
     check(choices)
     return choices
 

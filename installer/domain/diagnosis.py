@@ -88,7 +88,7 @@ def _state_blocks(match: re.Match[str], _: str) -> AnyProblem:
 
 def _out_of_memory(match: re.Match[str], log: str) -> AnyProblem:
     tried = re.search(r"Tried to allocate ([\d.]+ [KMG]iB)", log[match.start() :])
-    reached = phase(log[: match.start()])
+    reached = phase(log)  # all of it: the engine mixes what came on two streams, and the error may stand too early
     where = {"starting": "weights", "compile": "profiling", "kv_cache": "graphs", "serving": "request"}
     return CudaOutOfMemory(phase=where.get(reached, reached), tried=tried[1] if tried else "")
 

@@ -66,7 +66,8 @@ class Relaxation(_Part, frozen=True, kw_only=True):
 class Plan(_Part, frozen=True, kw_only=True):
     """What will be done, whole: images and files with digests and sizes, every argument with its reason.
 
-    `release` names the image release of the registry; `health` is None where the image has no program to ask with.
+    `release` names the image release of the registry, `resolved_at` is when registry and hub told of digests and files
+    (ISO 8601, UTC), `health` is None where the image has no program to ask with.
     """
 
     schema: int = SCHEMA
@@ -96,6 +97,7 @@ class Plan(_Part, frozen=True, kw_only=True):
     port: int
     container_port: int
     fit: Fit | None
+    resolved_at: str
     relaxed: tuple[Relaxation, ...] = ()
 
     @property
@@ -325,6 +327,7 @@ def _planned(
         port=choices.port or next(iter(facts.ports.free), 8000),
         container_port=image.port,
         fit=chosen.fit,
+        resolved_at=sources.resolved_at,
     )
 
 

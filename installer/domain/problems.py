@@ -97,9 +97,9 @@ class MalformedFile(UsageProblem, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, path: str, error: Exception) -> MalformedFile:
-        """Translate a parser's error; msgspec puts the place behind ` - at `."""
+        """Translate a parser's error; msgspec puts the place behind ` - at `, of a key as "`key` in `$.place`"."""
         reason, _, where = str(error).partition(" - at ")
-        return cls(path=path, where=where.strip("`") or "$", reason=reason)
+        return cls(path=path, where=where.rpartition(" in ")[2].strip("`") or "$", reason=reason)
 
 
 class FileUnreadable(UsageProblem, frozen=True, kw_only=True):

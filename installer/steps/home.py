@@ -31,6 +31,7 @@ from installer.domain.plan import Plan
 from installer.domain.problems import AlreadyRunning, DiskFull, InstallerError, MalformedFile, NotInstalled, NotWritable
 from installer.domain.sources import Sources
 from installer.steps.events import Event, Progress
+from installer.steps.smoke import SmokeReport
 
 BACKUPS_KEPT = 5
 
@@ -98,6 +99,10 @@ class StackHome:
         self.name = name
         self._journal = threading.Lock()
 
+    def beside(self, stack: str) -> StackHome:
+        """Return the other stack of the same home."""
+        return StackHome(self.folder.parent / stack, stack)
+
     def plan(self) -> Plan | None:
         """Return the last plan, or None. Raises InstallerError(MalformedFile)."""
         text = read_bytes(self.folder / "plan.json")
@@ -113,6 +118,17 @@ class StackHome:
     def save_plan(self, plan: Plan) -> None:
         """Keep the plan."""
         write_atomically(self.folder / "plan.json", plans.to_json(plan))
+
+    def proof(self) -> SmokeReport | None:
+        """Return the last proof that passed, or None; one that cannot be read proves nothing."""
+        try:
+            return _read(self.folder / "smoke.json", SmokeReport)
+        except InstallerError:
+            return None
+
+    def save_proof(self, report: SmokeReport) -> None:
+        """Keep a proof that passed."""
+        write_atomically(self.folder / "smoke.json", _json(report))
 
     def created(self) -> tuple[Created, ...]:
         """Return what this installation made, oldest first."""

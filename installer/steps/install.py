@@ -13,7 +13,6 @@ from installer.domain.sources import FolderWeights
 from installer.steps import smoke, start
 from installer.steps.cancel import Cancel
 from installer.steps.events import Advice, Proved, Recomputed, Step
-from installer.steps.home import read_bytes, write_atomically
 from installer.steps.job import Job
 from installer.steps.planning import present
 from installer.steps.ports import ContainerState, Report
@@ -44,8 +43,9 @@ def install(plan: Plan, job: Job) -> Installed:
         lambda failed, problem: _relax(failed, problem, job),
         Step.START,
     )
+    report = prove(plan, container, job)
     _keep_autostart(plan, job)
-    return Installed(plan=plan, report=prove(plan, container, job))
+    return Installed(plan=plan, report=report)
 
 
 def _relax(plan: Plan, problem: AnyProblem, job: Job) -> Plan | Refusal:
@@ -134,8 +134,8 @@ def prove(plan: Plan, container: ContainerState, job: Job, *, again: bool = Fals
 
     Raises InstallerError with SmokeFailed or NotAnswering; the report is told before.
     """
-    last = last_report(job)
-    if last and not again and (last.container, last.started_at) == (container.id, container.started_at):
+    last = job.home.proof()
+    if last and not again and last.start == _start_of(container):
         job.run.skip(Step.SMOKE)
         job.run.emit(Proved(at=job.ports.clock.now(), report=last))
         return last
@@ -147,19 +147,14 @@ def _proved(plan: Plan, container: ContainerState, job: Job, cancel: Cancel) -> 
         port=plan.port, model=plan.profile, context=plan.settings.context, thinking_off=plan.thinking_off
     )
     key = start.key_for(plan, job)
-    report = smoke.run(target, container.id, container.started_at, job.ports.server, job.ports.clock, key, cancel)
+    report = smoke.run(target, _start_of(container), job.ports.server, job.ports.clock, key, cancel)
     job.run.emit(Proved(at=report.at, report=report))
     problem = smoke.problem(report)
     if problem:
         raise InstallerError(problem)
-    write_atomically(job.home.path("smoke.json"), msgspec.json.format(msgspec.json.encode(report)) + b"\n")
+    job.home.save_proof(report)
     return report
 
 
-def last_report(job: Job) -> SmokeReport | None:
-    """Return the last proof that passed, or None; a damaged one is none."""
-    text = read_bytes(job.home.path("smoke.json"))
-    try:
-        return msgspec.json.decode(text, type=SmokeReport) if text else None
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
+def _start_of(container: ContainerState) -> smoke.Start:
+    return smoke.Start(container=container.id, started_at=container.started_at, fingerprint=container.fingerprint)

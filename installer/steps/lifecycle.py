@@ -69,7 +69,7 @@ def status(job: Job) -> Status:
         pinned=plan.pinned,
         compose_file=str(job.home.path(compose.file_name(plan.stack))),
         container=container,
-        proof=install.last_report(job),
+        proof=job.home.proof(),
     )
 
 

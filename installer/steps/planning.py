@@ -7,7 +7,7 @@ from dataclasses import replace
 import msgspec
 
 from installer import __version__
-from installer.domain import checks
+from installer.domain import checks, compose
 from installer.domain import plan as plans
 from installer.domain.choices import Choices
 from installer.domain.facts import Facts, Gpu, GpuMemory
@@ -31,13 +31,19 @@ def plan_to_install(choices: Choices, job: Job, home: Home) -> tuple[Job, Plan]:
     if blocking:
         raise InstallerError(blocking[0])
     old = job.home.plan()
-    if old is not None and resumable(old, job.registry, choices):
+    if old is not None and resumable(old, job.registry, choices, job.facts) and not _should_try_anew(old, job):
         return job, old
     facts = without_ours(job.facts, old) if old is not None and _runs(old, job) else job.facts
     made = planned(facts, job.registry, choices, job.ports, home)
     if isinstance(made, Refusal):
         raise InstallerError(made.problems[0])
     return replace(job, facts=facts), made
+
+
+def _should_try_anew(old: Plan, job: Job) -> bool:
+    """Begin with the full settings again where the last run had lowered some and they were never proved."""
+    proof = job.home.proof()
+    return bool(old.relaxed) and (proof is None or proof.start.fingerprint != compose.fingerprint(old))
 
 
 def _runs(old: Plan, job: Job) -> bool:
@@ -96,11 +102,11 @@ def present(
     return Present(image=ports.engine.has_image(image), weights_bytes=weights.size_bytes - missing)
 
 
-def resumable(old: Plan | None, registry: Registry, choices: Choices) -> bool:
-    """Say whether an earlier plan answers the same choices, so that running again is going on with it."""
+def resumable(old: Plan, registry: Registry, choices: Choices, facts: Facts) -> bool:
+    """Say whether an earlier plan answers the same choices here, so that running again is going on with it."""
     return (
-        old is not None
-        and old.choices == choices
+        old.choices == choices
+        and (old.gpu is None or facts.gpu(old.gpu.uuid) is not None)
         and old.registry_revision == registry.revision
         and old.slipway == __version__
     )

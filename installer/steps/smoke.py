@@ -47,11 +47,18 @@ class Check(_Value, frozen=True, kw_only=True):
     detail: str = ""
 
 
-class SmokeReport(_Value, frozen=True, kw_only=True):
-    """All checks of one container's start, in the order they ran; `silent_seconds` if a request got no answer."""
+class Start(_Value, frozen=True, kw_only=True):
+    """Which start of which container was proved, and the fingerprint of the plan that it was made from."""
 
-    container: str
-    started_at: str
+    container: str = ""
+    started_at: str = ""
+    fingerprint: str = ""
+
+
+class SmokeReport(_Value, frozen=True, kw_only=True):
+    """All checks of one start, in the order they ran; `silent_seconds` if a request got no answer."""
+
+    start: Start
     at: str
     checks: tuple[Check, ...]
     silent_seconds: float = 0.0
@@ -65,9 +72,7 @@ class _NotApplicable(Exception):
     """Why a check says nothing about this server."""
 
 
-def run(
-    target: Target, container: str, started_at: str, server: Server, clock: Clock, key: str | None, cancel: Cancel
-) -> SmokeReport:
+def run(target: Target, start: Start, server: Server, clock: Clock, key: str | None, cancel: Cancel) -> SmokeReport:
     """Ask for health, models and one real completion; a failed check is a row of the report."""
     asked = _Asked(target, server, key)
     checks: list[Check] = []
@@ -75,8 +80,7 @@ def run(
         cancel.check()
         checks.append(_timed(name, check, clock))
     return SmokeReport(
-        container=container,
-        started_at=started_at,
+        start=start,
         at=clock.now(),
         checks=tuple(checks),
         silent_seconds=asked.silent_seconds,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import math
+import os
 import secrets as random
 from pathlib import Path
 
@@ -139,7 +140,8 @@ def _hash_path(path: Path) -> Path:
 
 
 def _is_private(path: Path) -> bool:
-    return path.stat().st_mode & 0o077 == 0
+    """Windows has no such bits: there the folder below the user's profile is what keeps others out."""
+    return os.name != "posix" or path.stat().st_mode & 0o077 == 0
 
 
 def key_for(plan: Plan, job: Job) -> str | None:
@@ -203,10 +205,14 @@ def _card_is_ours(plan: Plan, job: Job) -> None:
     """Below 48 GB one stack holds the card at a time."""
     total = plan.fit.budget.total_bytes if plan.fit else 0
     other = "images" if plan.stack == "chat" else "chat"
-    if total >= BOTH_STACKS_FROM_BYTES:
+    if total >= BOTH_STACKS_FROM_BYTES or not _shares_the_card(plan, job.home.beside(other).plan()):
         return
     if any(container.status == "running" for container in job.ports.engine.containers(f"slipway-{other}")):
         raise InstallerError(CardHeldByStack(stack=plan.stack, other=other))
+
+
+def _shares_the_card(plan: Plan, other: Plan | None) -> bool:
+    return other is None or (plan.gpu is not None and other.gpu is not None and plan.gpu.uuid == other.gpu.uuid)
 
 
 def _up(plan: Plan, job: Job, cancel: Cancel) -> ContainerState:

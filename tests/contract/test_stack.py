@@ -151,7 +151,7 @@ def test_the_server_proves_itself_to_who_has_the_key(subject: Subject) -> None:
     target = smoke.Target(
         port=plan.port, model=plan.profile, context=plan.settings.context, thinking_off=plan.thinking_off
     )
-    report = smoke.run(target, "container", "start", server, clock, KEY, Cancel())
+    report = smoke.run(target, smoke.Start(), server, clock, KEY, Cancel())
     assert [(check.name, check.outcome) for check in report.checks] == [
         ("health", "passed"),
         ("models", "passed"),

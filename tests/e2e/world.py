@@ -6,14 +6,18 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import docker
+import msgspec
 
+from installer.domain.problems import AnyProblem
+from installer.text import Text
 from tests.builders import ROOT
 from tests.rig.hub import LocalHub
 from tests.rig.rig import Rig
@@ -32,6 +36,7 @@ class Ended:
     events: list[dict[str, Any]]
     stderr: str
     seconds: float = 0.0
+    stdout: str = ""
 
     def named(self, name: str) -> list[dict[str, Any]]:
         return [event for event in self.events if event.get("event") == name]
@@ -74,24 +79,10 @@ class World:
         }
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "installer", *arguments]
-        return subprocess.Popen(
-            command,
-            cwd=ROOT,
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        return start(arguments, self.environment)
 
     def slipway(self, *arguments: str, timeout: float = 120) -> Ended:
-        import time
-
-        began = time.monotonic()
-        process = self.start(*arguments)
-        out, err = process.communicate(timeout=timeout)
-        return Ended(process.returncode, parse(out), err, time.monotonic() - began)
+        return slipway(arguments, self.environment, timeout=timeout)
 
     def install(self, *more: str) -> Ended:
         return self.slipway("install", "--answers", str(ANSWERS), "--yes", "--json", *more)
@@ -114,10 +105,53 @@ class World:
                 client.images.remove(str(image.id), force=True)
 
 
+def start(arguments: Iterable[str], environment: Mapping[str, str]) -> subprocess.Popen[str]:
+    """Start Slipway; what it says is read as UTF-8, whatever this machine's locale is."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "installer", *arguments],
+        cwd=ROOT,
+        env=dict(environment),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+    )
+
+
+def slipway(
+    arguments: Iterable[str], environment: Mapping[str, str], *, stdin: str = "", timeout: float = 120
+) -> Ended:
+    """Run Slipway to its end."""
+    began = time.monotonic()
+    process = start(arguments, environment)
+    try:
+        out, err = process.communicate(stdin, timeout=timeout)
+    finally:
+        process.kill()
+    return Ended(process.returncode, parse(out), err, time.monotonic() - began, out)
+
+
+def words(problem: Mapping[str, Any]) -> list[str]:
+    """Title, sentence and remedy of a problem that was told as JSON, in English and in German."""
+    spoken = ("family", "exit_code", "advice", "title", "sentence", "remedy", "command")
+    value = msgspec.convert({name: problem[name] for name in problem if name not in spoken}, type=AnyProblem)
+    said = [Text(language).problem(value) for language in ("en", "de")]
+    return [part for one in said for part in (one.title, one.sentence, one.remedy)]
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder with its content, every folder with none."""
+    return {str(p.relative_to(folder)): p.read_bytes() if p.is_file() else b"" for p in sorted(folder.rglob("*"))}
+
+
 def parse(out: str) -> list[dict[str, Any]]:
-    """Read JSON lines; what is no line of JSON (one document over many lines) is read whole."""
+    """Read JSON lines; what is no line of JSON (one document over many lines) is read whole; words are nothing."""
     try:
         return [json.loads(line) for line in out.splitlines() if line.strip()]
     except json.JSONDecodeError:
+        pass
+    try:
         document = json.loads(out)
-        return document if isinstance(document, list) else [document]
+    except json.JSONDecodeError:
+        return []
+    return document if isinstance(document, list) else [document]

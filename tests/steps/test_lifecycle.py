@@ -98,7 +98,7 @@ def test_a_proof_counts_for_one_start_only(stage: Rehearsal) -> None:
     second = lifecycle.status(stage.job()).proof
     assert first is not None
     assert second is not None
-    assert first.started_at != second.started_at
+    assert first.start.started_at != second.start.started_at
 
 
 def test_proving_again_asks_again_and_starts_what_is_stopped(stage: Rehearsal) -> None:
