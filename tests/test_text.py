@@ -21,9 +21,10 @@ from installer.domain import choices, diagnosis, plan
 from installer.domain import problems as p
 from installer.domain import registry as registries
 from installer.domain.facts import Missing
-from installer.domain.memory import Limit, Settings, Verdict
+from installer.domain.memory import Limit, Verdict
 from installer.domain.offers import RoomEnough, RoomTight, RunsWithoutGpu
 from installer.domain.registry import Evidence
+from installer.domain.settings import Settings
 from installer.domain.units import GB, GIB, MIB
 from installer.steps import events
 from installer.steps.events import Step

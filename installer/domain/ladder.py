@@ -10,7 +10,7 @@ import math
 
 import msgspec
 
-from installer.domain.memory import LOWEST_UTILISATION, Settings
+from installer.domain.memory import LOWEST_UTILISATION
 from installer.domain.plan import Plan, Refusal, Relaxation
 from installer.domain.problems import (
     AnyProblem,
@@ -21,6 +21,7 @@ from installer.domain.problems import (
     RelaxRefused,
     StateBlocksTooFew,
 )
+from installer.domain.settings import Settings
 
 MOST_RETRIES = 3
 SHORTEST_CONTEXT = 2048

@@ -14,11 +14,10 @@ from enum import StrEnum
 import msgspec
 
 from installer.domain.facts import Facts, Gpu, GpuMemory
-from installer.domain.registry import Architecture, KvCacheDtype, LayerGroup
+from installer.domain.kv_cache import kv_blocks, kv_bytes_per_sequence
+from installer.domain.registry import Architecture
+from installer.domain.settings import Settings
 from installer.domain.units import gib
-
-KERNEL_BLOCK_TOKENS = 16
-"""vLLM's smallest attention block."""
 
 CUDA_SHARE_OF_NVML_ON_LINUX = 0.98
 """CUDA's total over NVML's, natively on Linux: 31.36 to 31.40 of 31.84 GiB (RTX 5090), 23.52 of 23.99 (4090).
@@ -86,21 +85,6 @@ class Budget(_Value, frozen=True, kw_only=True):
     def utilisation_safe(self) -> float:
         """Return the highest utilisation that still passes after the platform's margin is gone."""
         return _floor_2((self.free_bytes - self.margin_bytes) / self.total_bytes)
-
-
-class Settings(_Value, frozen=True, kw_only=True):
-    """The server settings that cost memory; the ladder only ever lowers them. Context and batch are tokens."""
-
-    context: int
-    utilisation: float
-    max_num_seqs: int
-    max_num_batched_tokens: int
-    kv_cache_dtype: KvCacheDtype = "auto"
-    enforce_eager: bool = False
-    reads_media: bool = False
-    cpu_offload_gib: int = 0
-    graph_sizes: tuple[int, ...] = ()
-    release: str = "0.33.0"
 
 
 class Term(_Value, frozen=True, kw_only=True):
@@ -205,72 +189,6 @@ def _from_nvml(facts: Facts, memory: GpuMemory) -> Budget:
 def _margin(facts: Facts) -> int:
     shared_with_desktop = facts.behind_wsl2 or facts.host.desktop_session or facts.host.system == "Windows"
     return SAFE_MARGIN_DESKTOP_BYTES if shared_with_desktop else SAFE_MARGIN_HEADLESS_BYTES
-
-
-def kv_bytes_per_sequence(architecture: Architecture, settings: Settings) -> int:
-    """Return the KV cache that one sequence of full length takes, in whole blocks.
-
-    Equal to the "KV cache is needed" figure of vLLM's own refusal.
-    """
-    pool = _Pool.of(architecture, settings.kv_cache_dtype)
-    return pool.blocks(settings) * pool.bytes_per_block
-
-
-def kv_blocks(architecture: Architecture, settings: Settings, available_bytes: int) -> int:
-    """Return how many blocks vLLM makes of the bytes that are left for the KV cache."""
-    return max(0, available_bytes) // _Pool.of(architecture, settings.kv_cache_dtype).bytes_per_block
-
-
-class _Pool(_Value, frozen=True, kw_only=True):
-    """vLLM's block pool: every group of layers draws from the same blocks."""
-
-    block_tokens: int
-    bytes_per_block: int
-    groups: tuple[tuple[LayerGroup, int], ...]
-
-    @classmethod
-    def of(cls, architecture: Architecture, dtype: KvCacheDtype) -> _Pool:
-        element_bytes = 1 if dtype == "fp8" else 2
-        layers = architecture.layer_groups
-        block_tokens = _aligned_block(layers, element_bytes)
-        page_bytes = max(_page(group, block_tokens, element_bytes) for group in layers)
-        counts = [group.layers for group in layers]
-        smallest, largest = min(counts), max(counts)
-        group_size = largest if largest < 1.5 * smallest else smallest
-        return cls(
-            block_tokens=block_tokens,
-            bytes_per_block=page_bytes * group_size,
-            groups=tuple((group, math.ceil(group.layers / group_size)) for group in layers),
-        )
-
-    def blocks(self, settings: Settings) -> int:
-        """Count the blocks of one sequence of `settings.context` tokens."""
-        return sum(count * self._blocks_of(group, settings) for group, count in self.groups)
-
-    def _blocks_of(self, group: LayerGroup, settings: Settings) -> int:
-        if group.kind == "linear":
-            return 2
-        if group.kind == "sliding":
-            kept = min(group.window - 1 + settings.max_num_batched_tokens, settings.context)
-            return math.ceil(kept / self.block_tokens) + 1
-        return math.ceil(settings.context / self.block_tokens)
-
-
-def _aligned_block(layers: tuple[LayerGroup, ...], element_bytes: int) -> int:
-    """Return the attention block that is large enough for a linear layer's whole state to fit its page."""
-    state = max((group.state_bytes for group in layers if group.kind == "linear"), default=0)
-    attention = [_page(group, 1, element_bytes) for group in layers if group.kind != "linear"]
-    if not state or not attention:
-        return KERNEL_BLOCK_TOKENS
-    return KERNEL_BLOCK_TOKENS * math.ceil(state / (KERNEL_BLOCK_TOKENS * max(attention)))
-
-
-def _page(group: LayerGroup, block_tokens: int, element_bytes: int) -> int:
-    if group.kind == "linear":
-        return group.state_bytes
-    if group.kind == "mla":
-        return block_tokens * group.latent_dim * element_bytes
-    return 2 * block_tokens * group.kv_heads * group.head_dim * element_bytes
 
 
 def overhead(architecture: Architecture, settings: Settings) -> tuple[Term, ...]:

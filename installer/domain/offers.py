@@ -8,9 +8,10 @@ import msgspec
 
 from installer.domain import checks
 from installer.domain.facts import Facts, Gpu, GpuMemory, Missing
-from installer.domain.memory import Fit, Limit, Settings, Verdict, budget, judge
+from installer.domain.memory import Fit, Limit, Verdict, budget, judge
 from installer.domain.problems import AnyProblem, DoesNotFit, NoGpu, NotEnoughFreeMemory, Tagged
 from installer.domain.registry import Evidence, EvidenceKind, ImageRelease, Profile, Registry
+from installer.domain.settings import Settings
 from installer.domain.sources import WeightsSource
 from installer.domain.units import gib
 

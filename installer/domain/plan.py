@@ -9,7 +9,7 @@ import msgspec
 from installer.domain import checks
 from installer.domain.choices import Choices
 from installer.domain.facts import SCHEMA, CudaMemory, Facts, Gpu
-from installer.domain.memory import Fit, Settings, Verdict
+from installer.domain.memory import Fit, Verdict
 from installer.domain.offers import (
     Offer,
     RoomEnough,
@@ -32,6 +32,7 @@ from installer.domain.problems import (
     UnknownName,
 )
 from installer.domain.registry import Flag, FlagValue, Profile, Registry
+from installer.domain.settings import Settings
 from installer.domain.sources import FolderWeights, ImageSource, Sources, VolumeWeights, WeightsPlace, WeightsSource
 
 WEIGHTS_VOLUME = "slipway-models"

@@ -14,7 +14,7 @@ import pytest
 
 from installer.adapters.dryrun import dry_run_ports
 from installer.adapters.dryrun_failures import known
-from installer.domain.facts import GpuProcess
+from installer.domain.facts import GpuMemory, GpuProcess
 from installer.domain.problems import BadChoice, snake_case
 from installer.domain.problems import kinds as problem_kinds
 from installer.domain.sources import FolderWeights
@@ -128,7 +128,9 @@ def test_a_server_that_runs_takes_its_share_of_the_card(tmp_path: Path) -> None:
     assert plan.fit is not None
     assert reading.cuda is not None
     share = plan.fit.budget.total_bytes * plan.settings.utilisation
-    assert before.memory.free_bytes - after.memory.free_bytes == pytest.approx(share)  # type: ignore[union-attr]
+    assert isinstance(before.memory, GpuMemory)
+    assert isinstance(after.memory, GpuMemory)
+    assert before.memory.free_bytes - after.memory.free_bytes == pytest.approx(share)
     assert reading.cuda.free_bytes == pytest.approx(plan.fit.budget.free_bytes - share, abs=1)
     assert isinstance(after.processes, tuple)
     assert [process.name for process in after.processes if process not in before.processes] == ["VLLM::EngineCore"]

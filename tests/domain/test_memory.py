@@ -8,17 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from installer.domain.facts import CudaMemory, GpuMemory
+from installer.domain.kv_cache import kv_blocks, kv_bytes_per_sequence
 from installer.domain.memory import (
     Budget,
     Limit,
-    Settings,
     Verdict,
     budget,
     judge,
-    kv_blocks,
-    kv_bytes_per_sequence,
     longest_context,
 )
+from installer.domain.settings import Settings
 from installer.domain.units import gib, to_gib
 from tests.builders import recorded, shipped_registry
 

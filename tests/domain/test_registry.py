@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 import installer
 from installer.domain import memory
+from installer.domain.kv_cache import kv_blocks, kv_bytes_per_sequence
 from installer.domain.problems import InstallerError, MalformedFile, UnknownName
 from installer.domain.registry import Profile, Registry, capability, parse
+from installer.domain.settings import Settings
 from installer.domain.units import gib, to_gib
 
 FOLDER = Path(installer.__file__).parent / "registry"
@@ -361,7 +363,7 @@ def answer_to(texts: dict[str, str]) -> object:
 # --- the arithmetic that stands on these numbers ---------------------------------------------------------------------
 
 
-def settings(profile: Profile, **changed: Any) -> memory.Settings:
+def settings(profile: Profile, **changed: Any) -> Settings:
     fields: dict[str, Any] = {
         "context": profile.context,
         "utilisation": profile.utilisation,
@@ -373,7 +375,7 @@ def settings(profile: Profile, **changed: Any) -> memory.Settings:
         "cpu_offload_gib": profile.cpu_offload_gib,
         "release": SHIPPED.image_of(profile).version,
     }
-    return memory.Settings(**(fields | changed))
+    return Settings(**(fields | changed))
 
 
 def weights(profile: Profile) -> int:
@@ -390,7 +392,7 @@ def idle_card_on_linux(nominal_gib: int) -> memory.Budget:
 
 def one_request(architecture: str, context: int, dtype: Any) -> int:
     asked = settings(SHIPPED.profile("qwen3.6-27b-nvfp4-64k"), context=context, kv_cache_dtype=dtype)
-    return memory.kv_bytes_per_sequence(SHIPPED.architectures[architecture], asked)
+    return kv_bytes_per_sequence(SHIPPED.architectures[architecture], asked)
 
 
 @pytest.mark.parametrize(
@@ -416,7 +418,7 @@ def test_block_counts_give_the_tokens_that_the_recipe_logged(dtype: Any, blocks:
     block_bytes = 51_380_224
     asked = settings(SHIPPED.profile("qwen3.8-27b-int4-24gb"), context=32768, kv_cache_dtype=dtype)
     architecture = SHIPPED.architectures["qwen3.8-27b"]
-    assert memory.kv_blocks(architecture, asked, blocks * block_bytes) == blocks
-    assert memory.kv_blocks(architecture, asked, blocks * block_bytes - 1) == blocks - 1
-    blocks_of_one_request = memory.kv_bytes_per_sequence(architecture, asked) // block_bytes
+    assert kv_blocks(architecture, asked, blocks * block_bytes) == blocks
+    assert kv_blocks(architecture, asked, blocks * block_bytes - 1) == blocks - 1
+    blocks_of_one_request = kv_bytes_per_sequence(architecture, asked) // block_bytes
     assert blocks * 32768 // blocks_of_one_request == logged_tokens

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 import time
@@ -26,6 +29,7 @@ ANSWERS = ROOT / "tests" / "answers" / "5090.json"
 MODEL = "nvidia/Qwen3.6-27B-NVFP4"
 TOKEN = "hf_plantedSecretTokenForTheTest"
 KEY = "planted-secret-key-for-the-test"
+VERIFIED = ".slipway-verified.json"
 
 
 @dataclass
@@ -61,6 +65,8 @@ class World:
     nvml: Mapping[str, str]
     namespace: str = ""
     extra: dict[str, str] = field(default_factory=dict)
+    registry: Path | None = None
+    """Another registry than the built-in one."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -84,16 +90,40 @@ class World:
     def slipway(self, *arguments: str, timeout: float = 120) -> Ended:
         return slipway(arguments, self.environment, timeout=timeout)
 
-    def install(self, *more: str) -> Ended:
-        return self.slipway("install", "--answers", str(ANSWERS), "--yes", "--json", *more)
+    def install(self, *more: str, stdin: str = "") -> Ended:
+        return slipway(self.installing(*more), self.environment, stdin=stdin)
+
+    def installing(self, *more: str) -> tuple[str, ...]:
+        """The command line of an installation."""
+        registry = ("--registry", str(self.registry)) if self.registry else ()
+        return ("install", "--answers", str(ANSWERS), "--yes", "--json", *registry, *more)
 
     def containers(self) -> list[Any]:
         with closing(docker.DockerClient(base_url=self.rig.engine.host)) as client:
             found = client.containers.list(all=True, filters={"label": "com.docker.compose.project=slipway-chat"})
             return [container.attrs for container in found]
 
-    def clean(self) -> None:
-        """Remove every container, volume and image, so that the next test pulls for real."""
+    def all_containers(self) -> list[Any]:
+        """Every container of the engine, whoever made it."""
+        with closing(docker.DockerClient(base_url=self.rig.engine.host)) as client:
+            return [container.attrs for container in client.containers.list(all=True)]
+
+    def half_written(self, models: Path | None = None) -> list[str]:
+        """Everything in the home that is not whole: drafts, files that cannot be read, weights with wrong bytes."""
+        wrong = [str(path) for path in self.home.rglob("*") if path.is_file() and not _is_whole(path)]
+        for path in (models or self.home / "models").rglob("*"):
+            kept = path.name.endswith(".part") or path.name == VERIFIED
+            if path.is_file() and not kept and path.read_bytes() != self.hub.file(MODEL, path.name):
+                wrong.append(str(path))
+        return wrong
+
+    def holders_of(self, secret: str) -> list[str]:
+        """Files of the home that hold a secret, but for the private env file."""
+        files = [path for path in self.home.rglob("*") if path.is_file() and path.name != "vllm.env"]
+        return [str(path) for path in files if secret.encode() in path.read_bytes()]
+
+    def stop_all(self) -> None:
+        """Remove every container and volume; images stay."""
         with closing(docker.DockerClient(base_url=self.rig.engine.host)) as client:
             for container in client.containers.list(all=True):
                 container.remove(force=True, v=True)
@@ -101,8 +131,40 @@ class World:
                 volume.remove(force=True)
             for network in client.networks.list(names=["slipway-"]):
                 network.remove()
+
+    def clean(self) -> None:
+        """Remove every container, volume and image, so that the next test pulls for real."""
+        self.stop_all()
+        with closing(docker.DockerClient(base_url=self.rig.engine.host)) as client:
             for image in client.images.list(all=True):
                 client.images.remove(str(image.id), force=True)
+
+
+def _is_whole(path: Path) -> bool:
+    """Say whether a file of the home is no draft, and can be read if it is JSON or YAML."""
+    if path.name.startswith(".") and not path.name.endswith(".sha256") and path.name != VERIFIED:
+        return False
+    try:
+        if path.suffix == ".json":
+            json.loads(path.read_bytes())
+        elif path.suffix == ".jsonl":
+            [json.loads(line) for line in path.read_bytes().splitlines()]
+        elif path.suffix == ".yml":
+            written = path.with_name(f".{path.name}.sha256").read_text().strip()
+            return hashlib.sha256(path.read_bytes()).hexdigest() == written
+    except (ValueError, FileNotFoundError):
+        return False
+    return True
+
+
+def quick_registry(folder: Path) -> Path:
+    """The built-in registry without health programs: the host asks, which is quicker than Docker's own interval."""
+    shutil.copytree(ROOT / "installer" / "registry", folder)
+    images = folder / "images.yaml"
+    text, changed = re.subn(r"(?m)^(\s+health:).*$", r"\1 null", images.read_text("utf-8"))
+    assert changed
+    images.write_text(text, "utf-8")
+    return folder
 
 
 def start(arguments: Iterable[str], environment: Mapping[str, str]) -> subprocess.Popen[str]:
