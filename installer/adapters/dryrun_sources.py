@@ -8,7 +8,7 @@ import re
 from installer.adapters.dryrun_failures import BEFORE_THE_FIRST_BYTE, Subject
 from installer.adapters.dryrun_world import World, key_of, transfer
 from installer.domain.problems import ImageUnknown, InstallerError, RepoUnknown
-from installer.domain.registry import HelperImage, ImageRelease
+from installer.domain.registry import HelperImage, ImageRelease, Model
 from installer.domain.sources import FolderWeights, ImageSource, Layer, WeightFile, WeightsPlace, WeightsSource
 from installer.steps.cancel import Cancel
 from installer.steps.ports import Report
@@ -71,13 +71,21 @@ class SimulatedHub:
 
     def resolve(self, repo: str, revision: str) -> WeightsSource:
         """Make up a commit whose weight files have the size that the registry file tells."""
-        model = next((one for one in self._world.registry.models.values() if one.repo == repo), None)
-        if model is None:
-            raise InstallerError(RepoUnknown(repo=repo, revision=revision))
+        model = self._model(repo, revision)
         commit = revision if _COMMIT.fullmatch(revision) else _hex(f"{repo}@{revision}")[:40]
         sizes = SMALL_FILES | _shards(model.checkpoint_bytes)
         files = tuple(_file(f"{repo}@{commit}", path, size) for path, size in sorted(sizes.items()))
         return WeightsSource(repo=repo, commit=commit, files=files)
+
+    def licence(self, repo: str, revision: str) -> str:
+        """Return the licence that the registry file tells."""
+        return self._model(repo, revision).licence
+
+    def _model(self, repo: str, revision: str) -> Model:
+        model = next((one for one in self._world.registry.models.values() if one.repo == repo), None)
+        if model is None:
+            raise InstallerError(RepoUnknown(repo=repo, revision=revision))
+        return model
 
     def missing_bytes(self, weights: WeightsSource, place: WeightsPlace) -> int:
         """Return how many bytes have still to be fetched."""

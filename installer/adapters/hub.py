@@ -52,9 +52,27 @@ class _Sibling(msgspec.Struct):
     lfs: _Lfs | None = None
 
 
+class _Card(msgspec.Struct):
+    """The head of a model's card; a licence that the hub has no id for is `other`, with a name of its own."""
+
+    license: str | list[str] | None = None
+    license_name: str | None = None
+
+    @property
+    def licence(self) -> str:
+        """Return the one licence that is named, or nothing."""
+        named = self.license if isinstance(self.license, list) else [self.license or ""]
+        tag = named[0].strip() if len(named) == 1 else ""
+        return (self.license_name or "").strip() if tag == "other" else tag
+
+
 class _Model(msgspec.Struct):
     sha: str
     siblings: list[_Sibling]
+
+
+class _Carded(msgspec.Struct):
+    card: _Card | None = msgspec.field(name="cardData", default=None)
 
 
 def clean_token(text: str | None) -> str | None:
@@ -97,6 +115,23 @@ class HuggingFaceHub:
         Raises TokenNeeded, AccessNotGranted, RepoUnknown, BadToken, RateLimited, ServerError, Unreachable,
         TlsNotTrusted, CaptivePortal; MalformedFile for an answer with an unsafe name or of another form.
         """
+        url, answer = self._model(repo, revision)
+        return _weights(repo, url, answer)
+
+    def licence(self, repo: str, revision: str) -> str:
+        """Return the id of the licence that the model's card names, "" where it names none or more than one.
+
+        Raises the problems of `resolve`.
+        """
+        url, answer = self._model(repo, revision)
+        try:
+            card = msgspec.json.decode(answer, type=_Carded).card
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise InstallerError(MalformedFile.of(url, error)) from error
+        return card.licence if card else ""
+
+    def _model(self, repo: str, revision: str) -> tuple[str, bytes]:
+        """Return what the hub says of a model, and the address that said it."""
         if not _REPO.fullmatch(repo):
             raise InstallerError(RepoUnknown(repo=repo, revision=revision))
         url = f"{self._endpoint}/api/models/{repo}/revision/{quote(revision, safe='')}"
@@ -108,7 +143,7 @@ class HuggingFaceHub:
             if problem is not None:
                 raise InstallerError(problem)
             http.json_of(response)
-        return _weights(repo, url, response.content)
+        return url, response.content
 
     def missing_bytes(self, weights: WeightsSource, place: WeightsPlace) -> int:
         """Return how many bytes have still to be fetched; a file that nobody remembers is read once and checked."""

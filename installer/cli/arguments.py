@@ -77,7 +77,24 @@ def parser(text: Text) -> argparse.ArgumentParser:
     uninstall.add_argument("--yes", action="store_true", help=_("ask nothing"))
     uninstall.add_argument("--keep-weights", action="store_true", help=_("leave the model's files"))
     uninstall.add_argument("--keep-image", action="store_true", help=_("leave the container image"))
+    _registry(verb("registry", _("show, check, renew or fetch the registry of models and profiles")), common, text)
     return root
+
+
+def _registry(verb: argparse.ArgumentParser, common: _Parser, text: Text) -> None:
+    _ = text.gettext
+    actions = verb.add_subparsers(dest="action", metavar=_("action"), parser_class=_Parser)
+
+    def action(name: str, help_text: str) -> argparse.ArgumentParser:
+        return actions.add_parser(name, help=help_text, parents=[common], allow_abbrev=False)
+
+    action("check", _("hold every profile against its evidence and its release"))
+    refresh = action("refresh", _("for maintainers: ask hub and image registry for commits, sizes, licences, digests"))
+    refresh.add_argument("--out", required=True, metavar=_("FOLDER"), help=_("where the new files are written"))
+    fetch = action("fetch", _("take over a signed registry, until it expires"))
+    fetch.add_argument("source", metavar=_("FILE|URL"), help=_("the signed registry"))
+    fetch.add_argument("--key", required=True, metavar=_("FILE"), help=_("the publisher's public key (Ed25519, PEM)"))
+    action("schema", _("print the JSON schema of the registry"))
 
 
 def _group(argument_default: str | None = None) -> _Parser:

@@ -13,8 +13,10 @@ from installer.domain import registry as registries
 from installer.domain.facts import Facts, from_json
 from installer.domain.problems import FileUnreadable, InstallerError
 from installer.domain.registry import Registry
+from installer.steps import kept_registry
 from installer.steps.home import Home
 from installer.steps.job import Secrets
+from installer.steps.kept_registry import InForce, Signed
 from installer.steps.ports import Ports
 
 
@@ -24,14 +26,44 @@ def home(argument: str | None) -> Home:
     return Home(Path(named).absolute() if named else Path(platformdirs.user_data_dir("slipway", appauthor=False)))
 
 
-def registry(argument: str | None) -> Registry:
-    """Return the built-in registry, or the one in a folder. Raises InstallerError(MalformedFile, FileUnreadable)."""
-    if argument is None:
+def registry(argument: str | None, home: Home) -> InForce:
+    """Return the registry in a folder, or the fetched one until it expires, or the built-in one.
+
+    Raises InstallerError(MalformedFile, FileUnreadable, RegistryRecalled).
+    """
+    if argument is not None:
+        texts = registry_texts(argument)
+        return InForce(registry=registries.parse({str(Path(argument, name)): text for name, text in texts.items()}))
+
+    def built_in() -> Registry:
         return registries.parse(resources.registry_texts())
-    files = sorted(Path(argument).rglob("*.yaml"))
+
+    return kept_registry.in_force(home, built_in, now())
+
+
+def registry_texts(argument: str | None) -> dict[str, str]:
+    """Return the files of the registry in a folder, or of the built-in one, by their names inside it."""
+    if argument is None:
+        return resources.registry_texts()
+    root = Path(argument)
+    files = sorted(root.rglob("*.yaml"))
     if not files:
         raise InstallerError(FileUnreadable(path=argument, reason="no .yaml file"))
-    return registries.parse({str(file): read_text(str(file)) for file in files})
+    return {file.relative_to(root).as_posix(): read_text(str(file)) for file in files}
+
+
+def now() -> str:
+    """Return the time as ISO 8601 in UTC."""
+    from installer.adapters.clock import SystemClock
+
+    return SystemClock().now()
+
+
+def signed_registry(source: str, key_file: str) -> Signed:
+    """Fetch a signed registry and check its signature. Raises the problems of `adapters.signed_registry`."""
+    from installer.adapters import signed_registry as adapter
+
+    return adapter.unpack(adapter.read(source), key_file, source)
 
 
 def machine(path: str) -> Facts:

@@ -100,7 +100,7 @@ def _show_offer(session: Session, offer: Offer) -> None:
     mark = "★" if offer.recommended else " "
     evidence = text.evidence(offer.evidence, untested=offer.untested)
     out.heading(f"{mark} {offer.profile}")
-    out.line(f"  {text.verdict(offer.verdict)} · {text.tokens(offer.context)} · {evidence}")
+    out.line(f"  {text.verdict(offer.verdict)} · {text.extent(offer)} · {evidence}")
     out.paragraph(text.reason(offer.reason))
     out.line()
 

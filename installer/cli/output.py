@@ -65,6 +65,10 @@ class Output:
         if not self.as_json:
             self._console.print(words, style="bold", markup=False)
 
+    def aside(self, sentence: str) -> None:
+        """Say something beside the answer: to stderr, for a person and a program alike."""
+        self._errors.print(sentence, style="dim", markup=False)
+
     def paragraph(self, sentence: str) -> None:
         """Print a sentence for a person, indented and wrapped between words but never inside a figure."""
         width = max(40, min(self._console.width, WIDEST_TEXT) - 2)

@@ -20,6 +20,7 @@ from installer.steps.cancel import Cancel
 from installer.steps.events import Event
 from installer.steps.home import Home, StackHome
 from installer.steps.job import Job, Secrets
+from installer.steps.kept_registry import InForce
 from installer.steps.ports import Ports
 from installer.steps.run import Run
 from installer.text import Text
@@ -44,9 +45,20 @@ class Session:
         return doors.home(self.arguments.home)
 
     @cached_property
+    def registry_in_force(self) -> InForce:
+        """Return the registry and where it is from; one that has expired is told. Raises InstallerError."""
+        found = doors.registry(self.arguments.registry, self.home)
+        if found.expired and found.fetched:
+            said = self.text.gettext(
+                "The registry that was fetched has expired. The one that comes with Slipway is used."
+            )
+            self.output.aside(said)
+        return found
+
+    @property
     def registry(self) -> Registry:
-        """Return the registry. Raises InstallerError(MalformedFile)."""
-        return doors.registry(self.arguments.registry)
+        """Return the registry. Raises InstallerError(MalformedFile, RegistryRecalled)."""
+        return self.registry_in_force.registry
 
     @cached_property
     def choices(self) -> Choices:

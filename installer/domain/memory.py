@@ -8,37 +8,45 @@ vllm/model_executor/models/config.py (hybrid alignment), read in 0.19.1 and 0.33
 
 from __future__ import annotations
 
+import functools
 import math
 from enum import StrEnum
+from typing import NamedTuple
 
 import msgspec
 
-from installer.domain.facts import Facts, Gpu, GpuMemory
-from installer.domain.kv_cache import kv_blocks, kv_bytes_per_sequence
+from installer.domain.kv_cache import KvLayout, layout
+from installer.domain.overhead import (
+    Term,
+    beside_the_share,
+    graphs_may_be_counted,
+    inside_the_share,
+    least,
+    most,
+)
 from installer.domain.registry import Architecture
+from installer.domain.room import CUDA_SHARE_OF_NVML_ON_LINUX, Budget, budget, highest_share, idle_room
 from installer.domain.settings import Settings
 from installer.domain.units import gib
 
-CUDA_SHARE_OF_NVML_ON_LINUX = 0.98
-"""CUDA's total over NVML's, natively on Linux: 31.36 to 31.40 of 31.84 GiB (RTX 5090), 23.52 of 23.99 (4090).
-
-Only where the driver does not tell what it keeps for itself: with that figure the total is exact (measured on an H200,
-driver 580.159: 143771 MiB less 615 MiB reserved is CUDA's total to the byte).
-"""
-
-CONTEXT_BYTES = gib(0.52)
-"""What vLLM's own CUDA context takes before its start gate looks (0.2 to 0.5 GiB in public logs, 0.515 on an H200)."""
-
-WSL2_HIDDEN_BASE_BYTES = gib(0.85)
-WSL2_HIDDEN_SHARE = 0.025
-"""Idle memory that WSL2 keeps: 0.85 GiB and 2.5 % of the card, fitted to idle cards of 8, 12, 16, 24 and 32 GB."""
-
-WSL2_BELOW_NVML_BYTES = gib(0.77)
-"""A container under WSL2 sees this much less than the host's driver shows (RTX 5090, `spike-2026-04-rtx5090`)."""
-
-SAFE_MARGIN_HEADLESS_BYTES = gib(0.3)
-SAFE_MARGIN_DESKTOP_BYTES = gib(0.5)
-"""What must stay free above vLLM's gate so that a window opened meanwhile does not break the start."""
+__all__ = [
+    "CUDA_SHARE_OF_NVML_ON_LINUX",
+    "LOWEST_UTILISATION",
+    "Budget",
+    "Estimate",
+    "Fit",
+    "Limit",
+    "Term",
+    "Verdict",
+    "agreed",
+    "budget",
+    "estimate",
+    "idle_room",
+    "judge",
+    "judge_gate",
+    "judge_start",
+    "longest_context",
+]
 
 LOWEST_UTILISATION, HIGHEST_UTILISATION = 0.30, 0.95
 
@@ -61,61 +69,50 @@ class Limit(StrEnum):
     KV_CACHE = "kv_cache"
     OVERHEAD = "overhead"
     SEQUENCES = "sequences"
+    GRAPHS = "graphs"
 
 
 class _Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pass
 
 
-class Budget(_Value, frozen=True, kw_only=True):
-    """What CUDA can see of a card. `source` tells whether CUDA itself said so or it was derived from NVML."""
-
-    total_bytes: int
-    free_bytes: int
-    hidden_bytes: int
-    margin_bytes: int
-    source: str
-
-    @property
-    def utilisation_max(self) -> float:
-        """Return the highest utilisation that passes vLLM's gate now, in steps of 0.01."""
-        return _floor_2(self.free_bytes / self.total_bytes)
-
-    @property
-    def utilisation_safe(self) -> float:
-        """Return the highest utilisation that still passes after the platform's margin is gone."""
-        return _floor_2((self.free_bytes - self.margin_bytes) / self.total_bytes)
-
-
-class Term(_Value, frozen=True, kw_only=True):
-    """One named part of the overhead, as a band."""
-
-    name: str
-    low_bytes: int
-    high_bytes: int
-
-
 class Estimate(_Value, frozen=True, kw_only=True):
-    """What a profile needs inside vLLM's share of the card."""
+    """What a profile needs of vLLM's share of the card, and `beside` it once the KV cache was made."""
 
     weights_bytes: int
     kv_bytes: int
     terms: tuple[Term, ...]
+    beside: tuple[Term, ...] = ()
 
     @property
     def low_bytes(self) -> int:
-        """Return the least it can need."""
-        return self.weights_bytes + self.kv_bytes + sum(term.low_bytes for term in self.terms)
+        """Return the least it can need of the share."""
+        return self.weights_bytes + self.kv_bytes + self.overhead_low_bytes
 
     @property
     def high_bytes(self) -> int:
-        """Return the most it should need."""
+        """Return the most it should need of the share."""
         return self.weights_bytes + self.kv_bytes + self.overhead_high_bytes
+
+    @property
+    def overhead_low_bytes(self) -> int:
+        """Return the lower end of the overhead alone."""
+        return least(self.terms)
 
     @property
     def overhead_high_bytes(self) -> int:
         """Return the upper end of the overhead alone."""
-        return sum(term.high_bytes for term in self.terms)
+        return most(self.terms)
+
+    @property
+    def beside_low_bytes(self) -> int:
+        """Return the least that must stay free beside the share."""
+        return least(self.beside)
+
+    @property
+    def beside_high_bytes(self) -> int:
+        """Return the most that should have to stay free beside the share."""
+        return most(self.beside)
 
 
 class Fit(_Value, frozen=True, kw_only=True):
@@ -131,7 +128,13 @@ class Fit(_Value, frozen=True, kw_only=True):
     @property
     def free_needed_bytes(self) -> int:
         """Return how much must be free on the card for a start that counts as *fits*."""
-        return min(self.budget.total_bytes, self.estimate.high_bytes + self.budget.margin_bytes)
+        needed = self.estimate.high_bytes + self.estimate.beside_high_bytes + self.budget.margin_bytes
+        return min(self.budget.total_bytes, needed)
+
+    @property
+    def to_free_bytes(self) -> int:
+        """Return what other programs must give back first; 0 where enough is free."""
+        return max(0, self.free_needed_bytes - self.budget.free_bytes)
 
     @property
     def spare_bytes(self) -> int:
@@ -139,158 +142,184 @@ class Fit(_Value, frozen=True, kw_only=True):
         return self.share_bytes - self.estimate.high_bytes
 
 
-def budget(facts: Facts, gpu: Gpu) -> Budget | None:
-    """Return what CUDA can use of a card, or None where its memory cannot be known.
+def estimate(
+    architecture: Architecture,
+    weights_bytes: int,
+    settings: Settings,
+    *,
+    wsl2: bool = False,
+    graphs_counted: bool | None = None,
+    shift_bytes: int = 0,
+) -> Estimate:
+    """Return what a profile needs of vLLM's share and beside it.
 
-    CUDA's own figure wins; without it the figure is derived from NVML's, always downwards.
-    """
-    if gpu.cuda:
-        hidden = max(0, gpu.memory.free_bytes - gpu.cuda.free_bytes) if isinstance(gpu.memory, GpuMemory) else 0
-        return Budget(
-            total_bytes=gpu.cuda.total_bytes,
-            free_bytes=gpu.cuda.free_bytes,
-            hidden_bytes=hidden,
-            margin_bytes=_margin(facts),
-            source="cuda",
-        )
-    if gpu.unified_memory and facts.host.ram_total_bytes and facts.host.ram_available_bytes:
-        return Budget(
-            total_bytes=facts.host.ram_total_bytes,
-            free_bytes=facts.host.ram_available_bytes,
-            hidden_bytes=0,
-            margin_bytes=_margin(facts),
-            source="host_memory",
-        )
-    if not isinstance(gpu.memory, GpuMemory):
-        return None
-    return _from_nvml(facts, gpu.memory)
-
-
-def _from_nvml(facts: Facts, memory: GpuMemory) -> Budget:
-    if facts.behind_wsl2:
-        total = memory.total_bytes
-        ceiling = total - WSL2_HIDDEN_BASE_BYTES - round(WSL2_HIDDEN_SHARE * total)
-        free = min(memory.free_bytes - WSL2_BELOW_NVML_BYTES, ceiling)
-    else:
-        total = memory.total_bytes - memory.reserved_bytes
-        if not memory.reserved_bytes:
-            total = round(memory.total_bytes * CUDA_SHARE_OF_NVML_ON_LINUX)
-        free = min(memory.free_bytes, total) - CONTEXT_BYTES
-    free = max(0, free)
-    return Budget(
-        total_bytes=total,
-        free_bytes=free,
-        hidden_bytes=memory.free_bytes - free,
-        margin_bytes=_margin(facts),
-        source="nvml",
-    )
-
-
-def _margin(facts: Facts) -> int:
-    shared_with_desktop = facts.behind_wsl2 or facts.host.desktop_session or facts.host.system == "Windows"
-    return SAFE_MARGIN_DESKTOP_BYTES if shared_with_desktop else SAFE_MARGIN_HEADLESS_BYTES
-
-
-def overhead(architecture: Architecture, settings: Settings) -> tuple[Term, ...]:
-    """Return what vLLM uses besides weights and KV cache, as named bands.
-
-    The bands hold the 36 public runs whose overhead is known: 0.16 to 0.19 GiB on 4 GB cards, 0.5 GiB eager, 1.0 to
-    1.5 GiB with graphs, up to 2.8 GiB with a vision tower.
-    """
-    hidden_row = settings.max_num_batched_tokens * architecture.hidden_size * 2
-    spread = 4 + architecture.experts_per_token
-    logits = settings.max_num_seqs * architecture.vocab_size * 4
-    terms = [
-        Term(name="base", low_bytes=gib(0.12), high_bytes=gib(0.5)),
-        Term(name="activations", low_bytes=hidden_row * 4, high_bytes=hidden_row * 4 * spread),
-        Term(name="sampler", low_bytes=logits, high_bytes=3 * logits),
-    ]
-    if settings.reads_media:
-        terms.append(Term(name="encoder", low_bytes=gib(0.05), high_bytes=gib(0.9)))
-    if not settings.enforce_eager and _graphs_counted(settings.release):
-        terms.append(
-            Term(
-                name="graphs",
-                low_bytes=gib(0.05),
-                high_bytes=gib(0.4) + gib(0.9) * min(max(settings.graph_sizes or (settings.max_num_seqs,)), 256) // 256,
-            )
-        )
-    return tuple(terms)
-
-
-def _graphs_counted(release: str) -> bool:
-    """Say whether CUDA graphs come out of vLLM's share (since 0.20) or land outside it."""
-    return _version(release) >= (0, 20)
-
-
-def _version(release: str) -> tuple[int, int]:
-    major, minor, *_ = (*release.removeprefix("v").split("."), "0")
-    return int(major), int(minor)
-
-
-def estimate(architecture: Architecture, weights_bytes: int, settings: Settings) -> Estimate:
-    """Return what a profile needs of vLLM's share.
-
-    CPU offload counts as nothing gained where layers keep a state: in the one run that is known
-    (`spike-2026-04-rtx5090`) 28.25 GiB were resident with 4 GiB of offload.
+    `graphs_counted` is for releases that do it either way. `shift_bytes` is what this machine's own starts taught
+    (`installer.domain.calibration`). CPU offload counts as nothing gained where layers keep a state: in the one run
+    that is known (`spike-2026-04-rtx5090`) 28.25 GiB were resident with 4 GiB of offload. Under WSL2 it counts as
+    nothing either: without pinned memory a whole layer is copied in every pass.
     """
     keeps_state = any(group.kind == "linear" for group in architecture.layer_groups)
-    offloaded = 0 if keeps_state else gib(settings.cpu_offload_gib)
+    offloaded = 0 if keeps_state or wsl2 else gib(settings.cpu_offload_gib)
+    if graphs_counted is None:
+        graphs_counted = graphs_may_be_counted(architecture, settings, wsl2=wsl2)[0]
+    terms = inside_the_share(architecture, settings, wsl2=wsl2, graphs_counted=graphs_counted)
+    if shift_bytes:
+        measured = Term(name="measured", low_bytes=shift_bytes, likely_bytes=shift_bytes, high_bytes=shift_bytes)
+        terms = (*terms, measured)
     return Estimate(
         weights_bytes=max(0, weights_bytes - offloaded),
-        kv_bytes=kv_bytes_per_sequence(architecture, settings),
-        terms=overhead(architecture, settings),
+        kv_bytes=_laid_out(architecture, settings).start_bytes,
+        terms=terms,
+        beside=beside_the_share(architecture, settings, wsl2=wsl2, graphs_counted=graphs_counted),
     )
 
 
-def judge(architecture: Architecture, weights_bytes: int, settings: Settings, room: Budget) -> Fit:
+def judge(
+    architecture: Architecture, weights_bytes: int, settings: Settings, room: Budget, *, shift_bytes: int = 0
+) -> Fit:
     """Say whether a profile starts on a card with this room, at which utilisation, and what is short if not.
 
-    *fits*: the most it needs is inside a utilisation that survives the platform's margin. *tight*: the least it needs
-    is inside one that passes vLLM's gate now.
+    `settings.utilisation` is the most it may take. *fits*: the most it needs is inside a share that survives the
+    platform's margin. *tight*: the least it needs is inside one that passes vLLM's gate now.
     """
-    need = estimate(architecture, weights_bytes, settings)
     cap = min(settings.utilisation, HIGHEST_UTILISATION)
-
-    def fit(verdict: Verdict, limit: Limit, utilisation: float) -> Fit:
-        share = math.ceil(room.total_bytes * utilisation)
-        return Fit(verdict=verdict, limit=limit, utilisation=utilisation, share_bytes=share, estimate=need, budget=room)
-
-    safe = min(cap, room.utilisation_safe)
-    if _inside(need.high_bytes, safe, room) and _sequences_fit(architecture, settings, need, safe, room):
-        return fit(Verdict.FITS, Limit.NONE, safe)
+    estimates = _estimates(architecture, weights_bytes, settings, room, shift_bytes)
+    ends = tuple(_Ends.of(need) for need in estimates)
+    beside = max(end.beside_high for end in ends)
+    safe = min(cap, highest_share(room.free_bytes - room.margin_bytes - beside, room.total_bytes))
     highest = min(cap, room.utilisation_max)
-    if _inside(need.low_bytes, highest, room):
-        short_of_free = _inside(need.high_bytes, highest, room)
-        return fit(Verdict.TIGHT, Limit.FREE_MEMORY if short_of_free else _limit(need, highest, room), highest)
-    if _inside(need.low_bytes, cap, room):
-        return fit(Verdict.NO, Limit.FREE_MEMORY, cap)
-    return fit(Verdict.NO, _limit(need, cap, room), cap)
+
+    def start(utilisation: float, card: Budget) -> Fit:
+        tried = (_start(architecture, settings, *each, utilisation, card) for each in zip(estimates, ends, strict=True))
+        return agreed(tuple(tried))
+
+    at_safe = start(safe, room)
+    if safe >= LOWEST_UTILISATION and at_safe.verdict is Verdict.FITS:
+        return at_safe
+    at_highest = start(highest, msgspec.structs.replace(room, margin_bytes=0))
+    if highest >= LOWEST_UTILISATION and at_highest.verdict in (Verdict.FITS, Verdict.TIGHT):
+        limit = Limit.FREE_MEMORY if at_highest.verdict is Verdict.FITS else at_highest.limit
+        return msgspec.structs.replace(at_highest, verdict=Verdict.TIGHT, limit=limit, budget=room)
+    whole = msgspec.structs.replace(room, free_bytes=room.total_bytes)
+    alone = start(cap, whole)
+    limit = alone.limit if alone.verdict is Verdict.NO else Limit.FREE_MEMORY
+    return msgspec.structs.replace(alone, verdict=Verdict.NO, limit=limit, budget=room)
 
 
-def _inside(need_bytes: int, utilisation: float, room: Budget) -> bool:
-    return utilisation >= LOWEST_UTILISATION and need_bytes <= math.floor(room.total_bytes * utilisation)
+def judge_start(
+    architecture: Architecture, weights_bytes: int, settings: Settings, room: Budget, *, shift_bytes: int = 0
+) -> Fit:
+    """Say what becomes of a start with exactly these settings, `settings.utilisation` included."""
+    estimates = _estimates(architecture, weights_bytes, settings, room, shift_bytes)
+    return agreed(
+        tuple(_start(architecture, settings, need, _Ends.of(need), settings.utilisation, room) for need in estimates)
+    )
 
 
-def _sequences_fit(
-    architecture: Architecture, settings: Settings, need: Estimate, utilisation: float, room: Budget
-) -> bool:
-    """Say whether there are as many state blocks as sequences, which CUDA graphs over linear layers need (>= 0.20)."""
-    if settings.enforce_eager or not any(group.kind == "linear" for group in architecture.layer_groups):
-        return True
-    left = math.floor(room.total_bytes * utilisation) - need.weights_bytes - need.overhead_high_bytes
-    return kv_blocks(architecture, settings, left) >= settings.max_num_seqs
+def judge_gate(utilisation: float, room: Budget) -> Verdict:
+    """Say what is sure before anything is known of the model: the gate alone can refuse, but never promise."""
+    return Verdict.NO if _share(utilisation, room) > room.free_bytes else Verdict.TIGHT
 
 
-def _limit(need: Estimate, utilisation: float, room: Budget) -> Limit:
-    share = math.floor(room.total_bytes * utilisation)
+def agreed(fits: tuple[Fit, ...]) -> Fit:
+    """Return one answer for several that are possible: a promise or a refusal only where all say the same.
+
+    Of differing ones it carries the figures of the worst.
+    """
+    order = (Verdict.BLOCKED, Verdict.NO, Verdict.TIGHT, Verdict.FITS)
+    worst = min(fits, key=lambda fit: (order.index(fit.verdict), fit.spare_bytes))
+    if len({fit.verdict for fit in fits}) == 1:
+        return worst
+    return msgspec.structs.replace(worst, verdict=Verdict.TIGHT)
+
+
+def _estimates(
+    architecture: Architecture, weights_bytes: int, settings: Settings, room: Budget, shift_bytes: int
+) -> tuple[Estimate, ...]:
+    return tuple(
+        estimate(
+            architecture,
+            weights_bytes,
+            settings,
+            wsl2=room.wsl2,
+            graphs_counted=counted,
+            shift_bytes=shift_bytes,
+        )
+        for counted in graphs_may_be_counted(architecture, settings, wsl2=room.wsl2)
+    )
+
+
+class _Ends(NamedTuple):
+    """Both ends of an estimate's bands, worked out once for every share that is tried."""
+
+    overhead_low: int
+    overhead_high: int
+    beside_low: int
+    beside_high: int
+
+    @classmethod
+    def of(cls, need: Estimate) -> _Ends:
+        return cls(need.overhead_low_bytes, need.overhead_high_bytes, need.beside_low_bytes, need.beside_high_bytes)
+
+
+def _share(utilisation: float, room: Budget) -> int:
+    """Return what vLLM takes: `ceil(total * utilisation)` (`request_memory`)."""
+    return math.ceil(room.total_bytes * utilisation)
+
+
+def _start(
+    architecture: Architecture, settings: Settings, need: Estimate, ends: _Ends, utilisation: float, room: Budget
+) -> Fit:
+    """Follow a start at one utilisation: the gate, the weights, the profile run, the cache, and what comes after it."""
+    share = _share(utilisation, room)
+    verdict, limit = (
+        Verdict.FITS,
+        _short(
+            architecture,
+            settings,
+            need,
+            ends.overhead_high,
+            ends.beside_high,
+            share,
+            room.free_bytes - room.margin_bytes,
+        ),
+    )
+    if limit is not Limit.NONE:
+        surely = _short(architecture, settings, need, ends.overhead_low, ends.beside_low, share, room.free_bytes)
+        verdict, limit = (Verdict.TIGHT, limit) if surely is Limit.NONE else (Verdict.NO, surely)
+    return Fit(verdict=verdict, limit=limit, utilisation=utilisation, share_bytes=share, estimate=need, budget=room)
+
+
+def _short(
+    architecture: Architecture, settings: Settings, need: Estimate, overhead: int, beside: int, share: int, free: int
+) -> Limit:
+    """Return the first term that is short, in the order in which vLLM meets them, with one end of the bands."""
+    left = share - need.weights_bytes - overhead
+    if share > free:
+        return Limit.FREE_MEMORY
     if need.weights_bytes > share:
         return Limit.WEIGHTS
-    if need.weights_bytes + need.overhead_high_bytes > share:
+    if left < 0:
         return Limit.OVERHEAD
-    if need.high_bytes > share:
+    if need.kv_bytes > left:
         return Limit.KV_CACHE
-    return Limit.SEQUENCES
+    if not _states_fit(architecture, settings, left):
+        return Limit.SEQUENCES
+    if share + beside > free:
+        return Limit.GRAPHS
+    return Limit.NONE
+
+
+def _states_fit(architecture: Architecture, settings: Settings, left: int) -> bool:
+    if settings.enforce_eager or not any(group.kind == "linear" for group in architecture.layer_groups):
+        return True
+    return _laid_out(architecture, settings).state_blocks_suffice(left, settings)
+
+
+@functools.lru_cache(maxsize=64)
+def _laid_out(architecture: Architecture, settings: Settings) -> KvLayout:
+    """Lay the cache out once for all questions about the same settings."""
+    return layout(architecture, settings)
 
 
 def longest_context(
@@ -303,12 +332,9 @@ def longest_context(
         return judge(architecture, weights_bytes, asked, room).verdict is Verdict.FITS
 
     low, high = 0, native_context // 1024
+    if high and fits(high * 1024):
+        return high * 1024
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if fits(middle * 1024) else (low, middle - 1)
     return low * 1024
-
-
-def _floor_2(value: float) -> float:
-    """Round down to two digits; a tiny nudge keeps 0.29 from becoming 0.28 in binary."""
-    return math.floor(value * 100 + 1e-9) / 100

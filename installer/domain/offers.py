@@ -9,8 +9,16 @@ import msgspec
 from installer.domain import checks
 from installer.domain.facts import Facts, Gpu, GpuMemory, Missing
 from installer.domain.memory import Fit, Limit, Verdict, budget, judge
-from installer.domain.problems import AnyProblem, DoesNotFit, NoGpu, NotEnoughFreeMemory, Tagged
-from installer.domain.registry import Evidence, EvidenceKind, ImageRelease, Profile, Registry
+from installer.domain.problems import AnyProblem, DoesNotFit, NoGpu, NotEnoughFreeMemory, NotServedYet, Tagged
+from installer.domain.registry import (
+    SERVED_BACKENDS,
+    Evidence,
+    EvidenceKind,
+    ImageRelease,
+    Profile,
+    Registry,
+    StackName,
+)
 from installer.domain.settings import Settings
 from installer.domain.sources import WeightsSource
 from installer.domain.units import gib
@@ -55,7 +63,11 @@ Reason = RoomEnough | RoomTight | RunsWithoutGpu | AnyProblem
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
-    """One profile on this machine. `context` is in tokens; `gpu_uuid` is the card that suits it best."""
+    """One profile on this machine. `gpu_uuid` is the card that suits it best.
+
+    `context` is in tokens, 0 for a profile that makes pictures: that one has `references` instead. `evidence` is the
+    strongest there is, `evidence_here` the strongest that counts for this class of card.
+    """
 
     profile: str
     model: str
@@ -63,17 +75,20 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict
     untested: bool
     evidence: EvidenceKind
+    evidence_here: EvidenceKind = "derived"
     reason: Reason
     context: int
+    references: int = 0
     gpu_uuid: str | None
     fit: Fit | None
     recommended: bool = False
 
 
 def offers(facts: Facts, registry: Registry, gpu_uuid: str | None = None) -> tuple[Offer, ...]:
-    """Judge every profile of the registry on this machine, on one card or on the best one for each.
+    """Judge every profile of the registry on this machine, on one card or on the best one for each; best first.
 
-    The first offer that fits and may be recommended carries `recommended`.
+    They are ordered by task (chat before pictures), then by fit, then by the evidence for this class of card, then by
+    quality. The first that fits and may be recommended carries `recommended`.
     """
     judged = [_best(facts, registry, name, gpu_uuid) for name in registry.profiles]
     ordered = sorted(judged, key=lambda offer: _rank(offer, registry))
@@ -88,13 +103,17 @@ def _may_recommend(offer: Offer, registry: Registry) -> bool:
 _VERDICT_ORDER = (Verdict.FITS, Verdict.TIGHT, Verdict.NO, Verdict.BLOCKED)
 
 
-def _rank(offer: Offer, registry: Registry) -> tuple[int, int, int, int, str]:
-    """Order by fit, then by evidence for this class of card, then by quality."""
+_STACK_ORDER: tuple[StackName, ...] = ("chat", "images")
+_EVIDENCE_ORDER: tuple[EvidenceKind, ...] = ("measured", "documented", "derived")
+
+
+def _rank(offer: Offer, registry: Registry) -> tuple[int, int, int, int, int, str]:
     profile = registry.profiles[offer.profile]
     return (
+        _STACK_ORDER.index(profile.stack),
         _VERDICT_ORDER.index(offer.verdict),
         int(not profile.recommended),
-        int(offer.untested),
+        _EVIDENCE_ORDER.index(offer.evidence_here),
         -profile.quality,
         offer.profile,
     )
@@ -120,7 +139,7 @@ def offer(
     """Judge one profile on one card; None is a machine without a card, or a profile that needs none."""
     profile = registry.profile(name)
     model = registry.model_of(profile)
-    settings = settings_of(profile, registry.image_of(profile), context)
+    settings = settings_of(profile, registry.image_of(profile), context, gpu)
 
     def made(verdict: Verdict, reason: Reason, fit: Fit | None = None) -> Offer:
         return Offer(
@@ -130,18 +149,22 @@ def offer(
             verdict=verdict,
             untested=not tested_on(profile, gpu),
             evidence=_strongest(profile),
+            evidence_here=evidence_on(profile, gpu),
             reason=reason,
             context=settings.context,
+            references=profile.max_references,
             gpu_uuid=gpu.uuid if gpu else None,
             fit=fit,
         )
 
-    weights_bytes = resident_bytes(registry, profile, weights)
     blocking = checks.engine(facts) + checks.compose(facts) + (checks.nvidia(facts) if profile.gpu else ())
+    weights_bytes = resident_bytes(registry, profile, weights)
     if not profile.gpu:
         return made(*_without_gpu(facts, name, weights_bytes, blocking))
     if gpu is not None:
-        blocking += checks.card(facts, gpu, name, profile, registry.image_of(profile))
+        known = msgspec.structs.replace(profile, blocks=registry.blocks_of(profile))
+        blocking += checks.card(facts, gpu, name, known, registry.image_of(profile))
+    blocking += _not_served(name, profile)
     if blocking:
         return made(Verdict.BLOCKED, blocking[0])
     room = budget(facts, gpu) if gpu is not None else None
@@ -151,7 +174,11 @@ def offer(
     return made(fit.verdict, reason_of(fit, gpu, name), fit)
 
 
-_EVIDENCE_ORDER: tuple[EvidenceKind, ...] = ("measured", "documented", "derived")
+def _not_served(name: str, profile: Profile) -> tuple[AnyProblem, ...]:
+    """Say last of all that this version cannot start a profile: what the card lacks is the better reason."""
+    if profile.backend not in SERVED_BACKENDS:
+        return (NotServedYet(profile=name, backend=profile.backend),)
+    return (NotServedYet(profile=name, backend="tensor_parallel"),) if profile.tensor_parallel > 1 else ()
 
 
 def _strongest(profile: Profile) -> EvidenceKind:
@@ -212,9 +239,15 @@ def reason_of(fit: Fit, gpu: Gpu, name: str) -> Reason:
             )
 
 
-def settings_of(profile: Profile, image: ImageRelease, context: int | None = None) -> Settings:
-    """Return a profile's settings, with the context that a person chose, if one did."""
+OLDEST_WITH_STATE_CHECKPOINTS = (9, 0)
+"""Below this capability vLLM's kernels for gated-delta layers save no state inside a prefill (see Settings)."""
+
+
+def settings_of(profile: Profile, image: ImageRelease, context: int | None = None, gpu: Gpu | None = None) -> Settings:
+    """Return a profile's settings on a card, with the context that a person chose, if one did."""
+    has = None if gpu is None or isinstance(gpu.compute_capability, Missing) else gpu.compute_capability
     return Settings(
+        state_checkpoints=has is None or has >= OLDEST_WITH_STATE_CHECKPOINTS,
         context=context or profile.context,
         utilisation=profile.utilisation,
         max_num_seqs=profile.max_num_seqs,
@@ -243,9 +276,19 @@ def tested_on(profile: Profile, gpu: Gpu | None) -> bool:
     return gpu is not None and any(_same_class(row, gpu) for row in profile.evidence if row.kind == "measured")
 
 
+def evidence_on(profile: Profile, gpu: Gpu | None) -> EvidenceKind:
+    """Return the strongest evidence for this class of card; from a measurement on another it can only be derived."""
+    if tested_on(profile, gpu):
+        return "measured"
+    return "documented" if any(row.kind == "documented" for row in profile.evidence) else "derived"
+
+
 def _same_class(row: Evidence, gpu: Gpu) -> bool:
     has = gpu.compute_capability
-    if isinstance(has, Missing) or row.memory_gib is None or not isinstance(gpu.memory, GpuMemory):
+    if isinstance(has, Missing) or row.capability != f"{has[0]}.{has[1]}" or row.unified_memory != gpu.unified_memory:
         return False
-    same_tier = math.isclose(gpu.memory.total_bytes, gib(row.memory_gib), rel_tol=SAME_TIER_TOLERANCE)
-    return same_tier and row.capability == f"{has[0]}.{has[1]}"
+    if gpu.unified_memory:
+        return True
+    if row.memory_gib is None or not isinstance(gpu.memory, GpuMemory):
+        return False
+    return math.isclose(gpu.memory.total_bytes, gib(row.memory_gib), rel_tol=SAME_TIER_TOLERANCE)

@@ -8,7 +8,7 @@ import msgspec
 
 from installer.domain import checks
 from installer.domain.choices import Choices
-from installer.domain.facts import SCHEMA, CudaMemory, Facts, Gpu
+from installer.domain.facts import SCHEMA, CudaMemory, Facts, Gpu, Missing
 from installer.domain.memory import Fit, Verdict
 from installer.domain.offers import (
     Offer,
@@ -292,13 +292,17 @@ def _folder_room(facts: Facts, needed: int) -> tuple[AnyProblem, ...]:
     return (DiskFull(where=folder.path, needed_bytes=needed, free_bytes=folder.free_bytes),)
 
 
+def _capability(gpu: Gpu | None) -> tuple[int, int] | None:
+    return None if gpu is None or isinstance(gpu.compute_capability, Missing) else gpu.compute_capability
+
+
 def _planned(
     facts: Facts, registry: Registry, sources: Sources, choices: Choices, gpu: Gpu | None, slipway: str
 ) -> Plan:
     profile = registry.profile(sources.profile)
     model, image = registry.model_of(profile), registry.image_of(profile)
     chosen = offer(facts, registry, sources.profile, gpu, choices.context, sources.weights)
-    settings = settings_of(profile, image, choices.context)
+    settings = settings_of(profile, image, choices.context, gpu)
     if chosen.fit:
         settings = msgspec.structs.replace(settings, utilisation=chosen.fit.utilisation)
     return Plan(
@@ -319,7 +323,7 @@ def _planned(
         weights_bytes=resident_bytes(registry, profile, sources.weights),
         native_context=model.native_context,
         flags=profile.flags,
-        environment=profile.environment | (profile.environment_wsl2 if facts.behind_wsl2 else {}),
+        environment=profile.environment_on(_capability(gpu), wsl2=facts.behind_wsl2),
         entrypoint=image.entrypoint,
         health=image.health,
         knows_start_interval=_api(facts.engine.api_version) >= API_WITH_START_INTERVAL,

@@ -9,61 +9,94 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
-import yaml
 
+from installer.domain import strict_yaml
 from installer.domain.problems import InstallerError, MalformedFile, UnknownName
 
 Task = Literal["chat", "vision", "image"]
 StackName = Literal["chat", "images"]
-Backend = Literal["vllm", "vllm-omni"]
+Backend = Literal["vllm", "vllm-omni", "diffusers"]
+SERVED_BACKENDS: tuple[Backend, ...] = ("vllm",)
+"""What this version can start; the other profiles are data for a later one and are refused with that reason."""
+
 EvidenceKind = Literal["measured", "documented", "derived"]
-KvCacheDtype = Literal["auto", "fp8"]
+KvCacheDtype = Literal["auto", "fp8", "nvfp4"]
+COMMIT_DIGITS = 40
+SM12X = 12
+"""The major compute capability of the RTX 50 series, RTX PRO Blackwell and GB10."""
+
 FlagValue = str | int | float | bool | dict[str, Any]
 
 
-class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     pass
 
 
 class Licence(_Entry, frozen=True, kw_only=True):
-    """A licence; one that is not free needs `accept_licenses: [id]`."""
+    """A licence, by the id that a model's card names; one that is not free needs `accept_licenses: [id]`."""
 
     id: str
     name: str
     url: str
     free: bool = True
+    commercial: bool = True
 
 
 class LayerGroup(_Entry, frozen=True, kw_only=True):
     """Layers that share one kind of cache.
 
     `full` and `sliding` cache keys and values, `mla` one compressed row, `linear` a state of fixed size (Mamba and
-    gated-delta layers). `window` is in tokens, `head_dim` in elements.
+    gated-delta layers). `window` is in tokens, `head_dim` in elements; `value_head_dim` where values have another one.
+
+    `token_bytes` is for rows that do not follow from heads, as an indexer's are; `fp8_token_bytes` is for layouts that
+    hold scales too (656 for the sparse MLA of DeepSeek V3.2). A state grows by `draft_state_bytes` with every
+    speculative token: one more row of its convolution. `state_chunk` is in tokens and only for Mamba 2.
     """
 
     kind: Literal["full", "sliding", "mla", "linear"]
     layers: int
     kv_heads: int = 0
     head_dim: int = 0
+    value_head_dim: int = 0
     window: int = 0
     latent_dim: int = 0
+    token_bytes: int = 0
+    fp8_token_bytes: int = 0
     state_bytes: int = 0
+    state: Literal["gated_delta", "mamba2", "other"] = "gated_delta"
+    state_chunk: int = 0
+    draft_state_bytes: int = 0
 
 
 class Architecture(_Entry, frozen=True, kw_only=True):
-    """The numbers of a model that vLLM's memory accounting asks for."""
+    """The numbers of a model that vLLM's memory accounting asks for, and how they are known.
+
+    `draft_layer_groups` are the layers that speculative decoding adds (MTP, EAGLE).
+    """
 
     hidden_size: int
     vocab_size: int
     layer_groups: tuple[LayerGroup, ...]
+    draft_layer_groups: tuple[LayerGroup, ...] = ()
     experts_per_token: int = 0
+    evidence: EvidenceKind = "derived"
     source: str
+
+
+class ModelFile(_Entry, frozen=True, kw_only=True):
+    """One file of a checkpoint; `sha256` where the hub keeps it as a large file."""
+
+    path: str
+    size_bytes: int
+    sha256: str | None = None
 
 
 class Model(_Entry, frozen=True, kw_only=True):
     """One checkpoint on the hub. `checkpoint_bytes` is the sum of its weight files at that revision.
 
-    `resident_bytes` is what vLLM reports as loaded, where somebody measured it.
+    `revision: main` means that no commit was read yet: an installation resolves it, records the commit and serves that.
+    `resident_bytes` is what vLLM reports as loaded, where somebody measured it. A model that makes pictures has no
+    `architecture` and no `native_context`: vLLM's accounting is not asked for it.
     """
 
     repo: str
@@ -74,11 +107,20 @@ class Model(_Entry, frozen=True, kw_only=True):
     quantization: str
     checkpoint_bytes: int
     checkpoint_evidence: EvidenceKind
+    checkpoint_source: str = ""
     resident_bytes: int | None = None
-    native_context: int
+    resident_source: str = ""
+    native_context: int = 0
     reads: tuple[Literal["text", "image", "video", "audio"], ...]
-    architecture: str
-    good_for: Literal["chat", "small_chat", "vision", "coding", "trial"]
+    architecture: str | None = None
+    good_for: Literal["chat", "small_chat", "vision", "coding", "trial", "pictures"]
+    note: str = ""
+    files: tuple[ModelFile, ...] = ()
+
+    @property
+    def is_pinned(self) -> bool:
+        """Say whether the revision is a commit, which never changes."""
+        return len(self.revision) == COMMIT_DIGITS and set(self.revision) <= set("0123456789abcdef")
 
 
 class Flag(_Entry, frozen=True, kw_only=True):
@@ -93,22 +135,36 @@ class Flag(_Entry, frozen=True, kw_only=True):
 
 
 class Evidence(_Entry, frozen=True, kw_only=True):
-    """Where a profile's claim comes from. Only *measured* on the same class of card counts as tested."""
+    """Where a profile's claim comes from. Only *measured* on the same class of card counts as tested.
+
+    `memory_gib` is the card's memory as its driver shows it; `free_gib` what CUDA had free, where that was told.
+    `memory_gib` of a unified memory is the computer's.
+    """
 
     kind: EvidenceKind
     card: str = ""
     capability: str = ""
     memory_gib: float | None = None
+    free_gib: float | None = None
+    wsl2: bool = False
+    unified_memory: bool = False
     version: str = ""
     source: str
     note: str = ""
 
 
 class Block(_Entry, frozen=True, kw_only=True):
-    """A failure that was measured: the profile is refused where all named conditions hold."""
+    """A failure that was measured: the profile is refused where all named conditions hold.
+
+    `reason` names a sentence in `installer.text`. `revision` and `version` are the commits of model and server that
+    failed: the block is lifted by a registry that names another one (`Registry.blocks_of`).
+    """
 
     reason: str
     source: str
+    revision: str = ""
+    version: str = ""
+    note: str = ""
     max_memory_gib: float | None = None
     capabilities: tuple[str, ...] = ()
     wsl2: bool | None = None
@@ -117,7 +173,9 @@ class Block(_Entry, frozen=True, kw_only=True):
 class Profile(_Entry, frozen=True, kw_only=True):
     """A model with flags that make it run on a tier of cards.
 
-    `utilisation` is vLLM's share of the card at most; `context` is in tokens; `min_capability` is like "8.0".
+    `utilisation` is vLLM's share of the card at most; `context` is in tokens; `min_capability` is like "8.0". A profile
+    takes one card unless `tensor_parallel` says how many. A profile that makes pictures has `peak_bytes` (the most it
+    takes with all `max_references`) in place of a context; `max_frames` is how many frames of a video it reads.
     """
 
     model: str
@@ -126,15 +184,18 @@ class Profile(_Entry, frozen=True, kw_only=True):
     backend: Backend = "vllm"
     image: str
     tier_gib: int
-    context: int
-    utilisation: float
-    max_num_seqs: int
-    max_num_batched_tokens: int
+    context: int = 0
+    utilisation: float = 0.9
+    max_num_seqs: int = 1
+    max_num_batched_tokens: int = 2048
     kv_cache_dtype: KvCacheDtype = "auto"
     enforce_eager: bool = False
     reads_media: bool = False
     cpu_offload_gib: int = 0
     max_references: int = 0
+    max_frames: int = 0
+    peak_bytes: int | None = None
+    tensor_parallel: int = 1
     min_capability: str
     max_capability: str | None = None
     gpu: bool = True
@@ -143,9 +204,15 @@ class Profile(_Entry, frozen=True, kw_only=True):
     flags: tuple[Flag, ...] = ()
     environment: dict[str, str] = {}
     environment_wsl2: dict[str, str] = {}
+    environment_sm12x: dict[str, str] = {}
     thinking_off: bool = False
     evidence: tuple[Evidence, ...]
     blocks: tuple[Block, ...] = ()
+
+    def environment_on(self, capability: tuple[int, int] | None, *, wsl2: bool) -> dict[str, str]:
+        """Return the environment of the server on a card (SM 12.x has its own) and behind WSL2 or not."""
+        sm12x = capability is not None and capability[0] == SM12X
+        return self.environment | (self.environment_sm12x if sm12x else {}) | (self.environment_wsl2 if wsl2 else {})
 
 
 class ImageRelease(_Entry, frozen=True, kw_only=True):
@@ -153,7 +220,10 @@ class ImageRelease(_Entry, frozen=True, kw_only=True):
 
     `health` is the program that the image has for asking its own health; none means that the host polls.
     `cuda` is the CUDA version that the image was built with, which the driver must be able to run.
-    `compressed_bytes` is what an offline plan assumes until the registry tells.
+    `compressed_bytes` is what an offline plan assumes until the registry tells. `flags` names the list of arguments of
+    its server; none is for a back end that this version does not start. `digest` and `platforms` (digest by platform)
+    are what `slipway registry refresh` saw; an installation resolves the tag itself. One that is not `published` is
+    built from our own sources.
     """
 
     repo: str
@@ -164,10 +234,13 @@ class ImageRelease(_Entry, frozen=True, kw_only=True):
     entrypoint: tuple[str, ...]
     health: tuple[str, ...] | None
     auth: Literal["key", "none"]
-    flags: str
+    flags: str | None = None
     port: int = 8000
     compressed_bytes: int
+    digest: str | None = None
+    platforms: dict[str, str] = {}
     rolling: bool = False
+    published: bool = True
     source: str
 
 
@@ -202,8 +275,11 @@ class Registry(_Entry, frozen=True, kw_only=True):
         return self.models[profile.model]
 
     def architecture_of(self, profile: Profile) -> Architecture:
-        """Return the architecture behind a profile."""
-        return self.architectures[self.models[profile.model].architecture]
+        """Return the architecture behind a profile. Raises LookupError for one that makes pictures."""
+        name = self.models[profile.model].architecture
+        if name is None:
+            raise LookupError(profile.model)
+        return self.architectures[name]
 
     def image_of(self, profile: Profile) -> ImageRelease:
         """Return the image release that a profile runs on."""
@@ -212,6 +288,19 @@ class Registry(_Entry, frozen=True, kw_only=True):
     def licence_of(self, profile: Profile) -> Licence:
         """Return the licence of the model that a profile serves."""
         return self.licences[self.models[profile.model].licence]
+
+    def blocks_of(self, profile: Profile) -> tuple[Block, ...]:
+        """Return the blocks that still stand: those of this commit of the model and this version of the server.
+
+        A revision that moves, such as `main`, may be the one that failed.
+        """
+        model, image = self.model_of(profile), self.image_of(profile)
+        return tuple(
+            block
+            for block in profile.blocks
+            if (not block.revision or not model.is_pinned or model.revision.startswith(block.revision))
+            and block.version in ("", image.version)
+        )
 
 
 def parse(texts: Mapping[str, str]) -> Registry:
@@ -222,7 +311,7 @@ def parse(texts: Mapping[str, str]) -> Registry:
     merged: dict[str, Any] = {"flags": {}}
     origin: dict[str, str] = {}
     for path, text in texts.items():
-        for key, value in _mapping(path, text).items():
+        for key, value in strict_yaml.mapping(path, text).items():
             if key == "flags":
                 for release, names in _flag_lists(path, value).items():
                     if release in merged["flags"]:
@@ -249,6 +338,11 @@ def parse(texts: Mapping[str, str]) -> Registry:
     return registry
 
 
+def schema() -> dict[str, Any]:
+    """Return the JSON schema of the registry: of all its files laid together."""
+    return msgspec.json.schema(Registry) | {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+
+
 def _with_entry_named(problem: MalformedFile, merged: Mapping[str, Any]) -> MalformedFile:
     """Say which entry is meant: msgspec writes `$.profiles[...].context` for every one of them."""
     section = problem.where.removeprefix("$.").split("[...]")[0]
@@ -271,23 +365,6 @@ def _with_entry_named(problem: MalformedFile, merged: Mapping[str, Any]) -> Malf
     return problem
 
 
-def _mapping(path: str, text: str) -> dict[str, Any]:
-    try:
-        value = yaml.load(text, Loader=_StrictKeys)  # noqa: S506 - a SafeLoader that is strict about keys
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "$"
-        raise InstallerError(MalformedFile(path=path, where=where, reason=error.problem or "not YAML")) from error
-    except yaml.YAMLError as error:
-        raise InstallerError(MalformedFile(path=path, where="$", reason=str(error).splitlines()[0])) from error
-    except (ValueError, LookupError, AttributeError, TypeError, RecursionError) as error:
-        # PyYAML's constructors let these through: a date that no calendar has, `!!bool perhaps`, endless nesting.
-        raise InstallerError(MalformedFile(path=path, where="$", reason=f"not YAML: {error}")) from error
-    if not isinstance(value, dict):
-        raise InstallerError(MalformedFile(path=path, where="$", reason="expected a mapping with names as keys"))
-    return value
-
-
 def _flag_lists(path: str, value: object) -> dict[str, frozenset[str]]:
     """Read what one of the flag files says, so that an error names that file and not another."""
     try:
@@ -298,28 +375,6 @@ def _flag_lists(path: str, value: object) -> dict[str, frozenset[str]]:
         raise InstallerError(msgspec.structs.replace(problem, where=where)) from error
 
 
-_TAGS_OF_KEYS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:merge")
-
-
-class _StrictKeys(yaml.SafeLoader):
-    """YAML lets a key stand twice, and be a number; in a registry either is a mistake."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[str] = set()
-        for key_node, _ in node.value:
-            key = str(getattr(key_node, "value", ""))
-            if isinstance(key_node, yaml.ScalarNode) and key_node.tag not in _TAGS_OF_KEYS:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key} is no text without quotes", key_node.start_mark
-                )
-            if key in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key!r} stands twice", key_node.start_mark
-                )
-            seen.add(key)
-        return super().construct_mapping(node, deep)
-
-
 def _broken_references(registry: Registry) -> list[tuple[str, str]]:
     broken: list[tuple[str, str]] = []
 
@@ -327,11 +382,16 @@ def _broken_references(registry: Registry) -> list[tuple[str, str]]:
         if name not in known:
             broken.append((where, f"{name!r} is not defined"))
 
+    for key, licence in registry.licences.items():
+        if key != licence.id:
+            broken.append((f"$.licences.{key}.id", "differs from its key"))
     for key, model in registry.models.items():
         expect(f"$.models.{key}.licence", model.licence, registry.licences)
-        expect(f"$.models.{key}.architecture", model.architecture, registry.architectures)
+        if model.architecture is not None:
+            expect(f"$.models.{key}.architecture", model.architecture, registry.architectures)
     for key, image in registry.images.items():
-        expect(f"$.images.{key}.flags", image.flags, registry.flags)
+        if image.flags is not None:
+            expect(f"$.images.{key}.flags", image.flags, registry.flags)
     for key, profile in registry.profiles.items():
         expect(f"$.profiles.{key}.model", profile.model, registry.models)
         expect(f"$.profiles.{key}.image", profile.image, registry.images)
@@ -344,6 +404,9 @@ def _broken_references(registry: Registry) -> list[tuple[str, str]]:
 
 def _unknown_flags(key: str, profile: Profile, registry: Registry) -> list[tuple[str, str]]:
     image = registry.image_of(profile)
+    if image.flags is None:
+        served = profile.backend in SERVED_BACKENDS
+        return [(f"$.images.{profile.image}.flags", f"{profile.backend} needs its list of flags")] if served else []
     known = registry.flags[image.flags]
     return [
         (f"$.profiles.{key}.flags[{index}].flag", f"{flag.flag} does not exist in {image.version}")
@@ -353,15 +416,23 @@ def _unknown_flags(key: str, profile: Profile, registry: Registry) -> list[tuple
 
 
 def _impossible_limits(key: str, profile: Profile, registry: Registry) -> list[tuple[str, str]]:
-    native = registry.model_of(profile).native_context
+    highest = profile.max_capability
     checks = [
-        ("context", 0 < profile.context <= native, f"must lie in 1..{native}"),
         ("utilisation", 0 < profile.utilisation <= 1, "must lie above 0 and be 1 at most"),
         ("max_num_seqs", profile.max_num_seqs >= 1, "must be 1 at least"),
         ("max_num_batched_tokens", profile.max_num_batched_tokens >= 1, "must be 1 at least"),
+        ("tensor_parallel", profile.tensor_parallel >= 1, "must be 1 at least"),
         ("evidence", len(profile.evidence) > 0, "every profile says where its claim comes from"),
         ("min_capability", _is_capability(profile.min_capability), 'expected a form like "8.0"'),
+        ("max_capability", highest is None or _is_capability(highest), 'expected a form like "8.0"'),
     ]
+    if profile.backend == "vllm":
+        native = registry.model_of(profile).native_context
+        has_architecture = registry.model_of(profile).architecture is not None
+        checks += [
+            ("context", 0 < profile.context <= native, f"must lie in 1..{native}"),
+            ("model", has_architecture, "vLLM's accounting needs the architecture of the model"),
+        ]
     return [(f"$.profiles.{key}.{field}", reason) for field, holds, reason in checks if not holds]
 
 

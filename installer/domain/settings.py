@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from installer.domain.registry import KvCacheDtype
 
+MambaCacheMode = Literal["default", "none", "align", "all"]
+
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a server is told to take. `context` and `max_num_batched_tokens` are tokens, `release` is vLLM's."""
+    """What a server is told to take. `context` and `max_num_batched_tokens` are tokens, `release` is vLLM's.
+
+    `block_tokens` is `--block-size`, 0 leaves it to vLLM. `speculative_tokens` are drafted per step, 0 drafts nothing.
+    `mamba_cache_mode` is what `--enable-prefix-caching` ("align"), its opposite ("none") or the flag of that name ask
+    for; "default" is the release's own. `state_checkpoints` is false on cards whose kernels for gated-delta layers save
+    no state inside a prefill (below compute capability 9.0).
+    """
 
     context: int
     utilisation: float
@@ -19,4 +29,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     reads_media: bool = False
     cpu_offload_gib: int = 0
     graph_sizes: tuple[int, ...] = ()
+    block_tokens: int = 0
+    speculative_tokens: int = 0
+    mamba_cache_mode: MambaCacheMode = "default"
+    async_scheduling: bool = True
+    state_checkpoints: bool = True
     release: str = "0.33.0"

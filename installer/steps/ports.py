@@ -154,6 +154,13 @@ class Hub(Protocol):
         """
         ...
 
+    def licence(self, repo: str, revision: str) -> str:
+        """Return the id of the licence that the model's card names, "" where it names none or more than one.
+
+        Raises the problems of `resolve`.
+        """
+        ...
+
     def missing_bytes(self, weights: WeightsSource, place: WeightsPlace) -> int:
         """Return how many bytes still have to be fetched; 0 means that every file is there and was checked."""
         ...

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from installer.domain.facts import Missing
 from installer.domain.memory import Limit, Verdict
-from installer.domain.offers import Reason
+from installer.domain.offers import Offer, Reason
 from installer.domain.problems import AnyProblem
 from installer.domain.registry import Evidence, EvidenceKind
 from installer.steps.events import Note, Step
@@ -92,6 +92,12 @@ class Text(Voice):
     def flag_reason(self, reason_id: str) -> str:
         """Say why an argument of the server has its value; an unknown id comes back as it is."""
         return flags.flag_reasons(self).get(reason_id, reason_id)
+
+    def extent(self, offer: Offer) -> str:
+        """Return how far an offer goes: its context, or its reference images where it makes pictures."""
+        if offer.context:
+            return self.tokens(offer.context)
+        return self.ngettext("{count} reference image", "{count} reference images", offer.references)
 
     def tokens_of(self, limit_tokens: int, native_tokens: int) -> str:
         """Return a context beside the longest that the model can take."""

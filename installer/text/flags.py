@@ -68,6 +68,10 @@ def flag_reasons(t: Voice) -> dict[str, str]:
             "Without a graphics card, the context is kept in main memory; a fixed size leaves the rest to "
             "your other programs."
         ),
+        "files_as_the_publisher_writes_them": t.gettext(
+            "The publisher writes the files of this model in a form of its own; this reads them."
+        ),
+        "weights_in_8_bits": t.gettext("Keeps the weights in 8 bits, so that they take half as much graphics memory."),
         "every_video_frame_is_read": t.gettext(
             "As in the first measurement, every frame of a video is read instead of a selection."
         ),

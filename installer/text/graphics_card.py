@@ -91,6 +91,7 @@ def does_not_fit(problem: p.DoesNotFit, t: Voice) -> ProblemText:
         Limit.KV_CACHE: t.gettext("The weights fit, the context (KV cache) does not."),
         Limit.OVERHEAD: t.gettext("The weights fit, the working memory beside them does not."),
         Limit.SEQUENCES: t.gettext("There is no room for as many requests at once as it asks for."),
+        Limit.GRAPHS: t.gettext("Beside the server's share there is no room for the CUDA graphs."),
     }
     reason = next((words for limit, words in short.items() if limit == problem.limit), "")
     remedy = _another_profile(t)
@@ -197,6 +198,8 @@ def block_reason(reason: str, t: Voice) -> str:
         "init_out_of_memory": t.gettext("It runs out of graphics memory while starting."),
         "no_kernel": t.gettext("Its kernels do not exist for this card."),
         "offload_hangs": t.gettext("With weights in main memory it hangs at the first request."),
+        "fp4_cache_crashes": t.gettext("With a context kept in 4 bits the server crashes on this card."),
+        "no_room_for_context": t.gettext("Its weights fill the card, and no room is left for the context."),
     }
     return known.get(reason) or t.gettext("Reason: {reason}.", reason=t.quote(reason))
 

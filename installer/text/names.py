@@ -28,6 +28,7 @@ def choice_name(field: str, t: Voice) -> str:
         "utilisation": t.gettext("Share of the graphics memory"),
         "max_num_seqs": t.gettext("Requests at once"),
         "max_num_batched_tokens": t.gettext("Tokens per step"),
+        "licence": t.gettext("Licence"),
     }
     return names.get(field, field)
 
@@ -92,6 +93,8 @@ def limit(value: Limit, t: Voice) -> str:
             return t.gettext("room for the working memory")
         case Limit.SEQUENCES:
             return t.gettext("room for several requests at once")
+        case Limit.GRAPHS:
+            return t.gettext("room for CUDA graphs beside the share")
 
 
 def missing(value: Missing, t: Voice) -> str:
@@ -115,6 +118,7 @@ def term(name: str, t: Voice) -> str:
         "sampler": t.gettext("Choosing the next token"),
         "encoder": t.gettext("Images and video"),
         "graphs": t.gettext("CUDA graphs"),
+        "measured": t.gettext("Measured on this computer"),
         "overhead": t.gettext("Working memory"),
         "hidden": t.gettext("Kept by the system"),
         "free": t.gettext("Free"),

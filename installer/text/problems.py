@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from installer.domain import problems as p
-from installer.text import docker, driver, graphics_card, hub, network, own, start, usage
+from installer.text import docker, driver, graphics_card, hub, network, own, registry, start, usage
 from installer.text.voice import ProblemText, Voice
 
 
@@ -34,6 +34,20 @@ def words_for(problem: p.AnyProblem, t: Voice) -> ProblemText:  # noqa: C901 - a
             return usage.already_running(problem, t)
         case p.CardHeldByStack():
             return usage.card_held_by_stack(problem, t)
+        case p.NotServedYet():
+            return registry.not_served_yet(problem, t)
+        case p.EvidenceNotReproduced():
+            return registry.evidence_not_reproduced(problem, t)
+        case p.LicenceTagMissing():
+            return registry.licence_tag_missing(problem, t)
+        case p.SignatureInvalid():
+            return registry.signature_invalid(problem, t)
+        case p.RegistryExpired():
+            return registry.registry_expired(problem, t)
+        case p.RegistryRecalled():
+            return registry.registry_recalled(problem, t)
+        case p.SigningNotInstalled():
+            return registry.signing_not_installed(t)
         case p.NoNvidiaDriver():
             return driver.no_nvidia_driver(problem, t)
         case p.DriverNotLoaded():

@@ -40,6 +40,34 @@ __all__ = ["place_fixture", "server_fixture"]
 # --- what is listed
 
 
+@pytest.mark.parametrize(
+    ("card", "licence"),
+    [
+        ({"license": "apache-2.0"}, "apache-2.0"),
+        ({"license": ["mit"]}, "mit"),
+        ({"license": "other", "license_name": "qwen-research", "license_link": "LICENSE"}, "qwen-research"),
+        ({"license": ["mit", "apache-2.0"]}, ""),
+        ({"license": "other"}, ""),
+        ({}, ""),
+        (None, ""),
+    ],
+)
+def test_the_licence_is_the_one_that_the_card_names(
+    server: LocalHub, card: dict[str, object] | None, licence: str
+) -> None:
+    server.add("org/carded", FILES, card=card)
+    assert hub_of(server).licence("org/carded", "main") == licence
+    theirs = HfApi(endpoint=server.endpoint).model_info("org/carded", token=False).card_data
+    if theirs is not None and isinstance(theirs.license, str) and theirs.license != "other":
+        assert theirs.license == licence
+
+
+def test_the_licence_of_a_repository_that_is_not_there_is_a_problem_too(server: LocalHub) -> None:
+    with refusal() as problems:
+        hub_of(server).licence("org/none", "main")
+    assert isinstance(problems[0], TokenNeeded)
+
+
 def test_the_listing_is_the_one_that_the_hubs_own_library_reads(server: LocalHub) -> None:
     weights = hub_of(server).resolve(REPO, "v1")
 

@@ -13,10 +13,15 @@ from installer.domain.memory import (
     Budget,
     Limit,
     Verdict,
+    agreed,
     budget,
+    idle_room,
     judge,
+    judge_gate,
+    judge_start,
     longest_context,
 )
+from installer.domain.overhead import default_utilisation
 from installer.domain.settings import Settings
 from installer.domain.units import gib, to_gib
 from tests.builders import recorded, shipped_registry
@@ -40,7 +45,7 @@ def room(free: float, total: float, margin: float = 0.5) -> Budget:
     [("auto", 8192, 0.81), ("auto", 65536, 4.31), ("auto", 131072, 8.33), ("fp8", 8192, 0.57), ("fp8", 65536, 2.30)],
 )
 def test_one_sequence_needs_what_vllm_says_it_needs(dtype: str, context: int, expected_gib: float):
-    need = kv_bytes_per_sequence(HYBRID, settings(context=context, kv_cache_dtype=dtype))
+    need = kv_bytes_per_sequence(HYBRID, settings(context=context, kv_cache_dtype=dtype, mamba_cache_mode="align"))
     assert round(to_gib(need), 2) == expected_gib
 
 
@@ -53,6 +58,15 @@ def test_blocks_of_the_recipe_s_token_counts(blocks: int):
 
 class TestTheFirstSourceDocument:
     """30.12 of 31.84 GiB free: 0.88 failed at the cache, 0.95 at the gate, 0.94 was ready."""
+
+    @pytest.mark.parametrize(
+        ("share", "context", "limit"),
+        [(0.88, 32768, Limit.WEIGHTS), (0.95, 16384, Limit.FREE_MEMORY), (0.94, 16384, None)],
+    )
+    def test_each_attempt_as_it_was_made(self, share: float, context: int, limit: Limit | None):
+        asked = settings(utilisation=share, context=context, reads_media=True, cpu_offload_gib=4)
+        fit = judge_start(HYBRID, SPIKE_WEIGHTS, asked, room(30.12, 31.84, margin=0))
+        assert (fit.verdict is Verdict.NO, fit.limit if limit else None) == (limit is not None, limit)
 
     def test_the_ready_one_is_reached_in_a_single_step(self):
         fit = judge(HYBRID, SPIKE_WEIGHTS, settings(utilisation=0.95, reads_media=True), room(30.12, 31.84))
@@ -122,6 +136,20 @@ def test_a_shorter_context_never_makes_it_worse(wanted: Settings, total: float, 
 
 
 @given(geometry, st.floats(10, 60), st.floats(0.5, 1.0))
+def test_what_is_promised_starts_with_that_very_share_and_needs_no_more_than_is_free(
+    wanted: Settings, total: float, share: float
+):
+    available = room(total * share, total)
+    fit = judge(HYBRID, gib(17.6), wanted, available)
+    if fit.verdict is not Verdict.FITS:
+        return
+    started = judge_start(HYBRID, gib(17.6), msgspec.structs.replace(wanted, utilisation=fit.utilisation), available)
+    assert started.verdict is Verdict.FITS
+    assert fit.estimate.high_bytes <= fit.share_bytes <= available.free_bytes - available.margin_bytes
+    assert fit.to_free_bytes == 0
+
+
+@given(geometry, st.floats(10, 60), st.floats(0.5, 1.0))
 def test_what_is_offered_passes_the_gate(wanted: Settings, total: float, share: float):
     available = room(total * share, total)
     fit = judge(HYBRID, gib(17.6), wanted, available)
@@ -140,6 +168,70 @@ def test_the_longest_context_fits_and_the_next_does_not(total: float):
     if longest < 262144:
         longer = msgspec.structs.replace(wanted, context=longest + 1024)
         assert judge(HYBRID, gib(17.6), longer, available).verdict is not Verdict.FITS
+
+
+def dense(**changes) -> Settings:
+    base = Settings(context=4096, utilisation=0.9, max_num_seqs=256, max_num_batched_tokens=2048)
+    return msgspec.structs.replace(base, **changes)
+
+
+class TestReleases:
+    """The same 8B, whose CUDA graphs lie inside the share, beside it, or nobody knows."""
+
+    DENSE = REGISTRY.architectures["qwen3-8b"]
+
+    def judged(self, release: str, free: float = 23.3, total: float = 23.52, wsl2: bool = False, **changes):
+        card = msgspec.structs.replace(room(free, total, margin=0), wsl2=wsl2)
+        return judge_start(self.DENSE, gib(15.27), dense(release=release, **changes), card)
+
+    def test_graphs_beside_the_share_need_room_there(self):
+        assert self.judged("0.19.1").verdict is Verdict.FITS
+        fit = self.judged("0.19.1", free=21.3)
+        assert (fit.verdict, fit.limit) == (Verdict.NO, Limit.GRAPHS)
+        assert self.judged("0.19.1", free=21.3, enforce_eager=True).verdict is Verdict.FITS
+
+    def test_graphs_that_are_counted_come_out_of_the_share(self):
+        before, after = self.judged("0.19.1").estimate, self.judged("0.21.0").estimate
+        assert after.high_bytes > before.high_bytes
+        assert before.beside_high_bytes > after.beside_high_bytes
+
+    def test_where_a_release_does_it_either_way_nothing_is_promised_that_only_one_holds(self):
+        assert self.judged("0.27.1", free=21.3).verdict is Verdict.TIGHT
+        assert self.judged("0.27.1", free=21.6, wsl2=True).verdict is Verdict.FITS
+        assert self.judged("0.30.0", free=21.6).verdict is Verdict.FITS
+
+    def test_the_old_engine_computes_a_whole_prompt_at_once(self):
+        assert self.judged("0.6.6", context=29000).verdict is Verdict.NO
+        assert self.judged("0.19.1", context=29000).verdict is not Verdict.NO
+
+    def test_the_default_share_rose_with_0_20(self):
+        assert [default_utilisation(r) for r in ("0.19.1", "0.20.0", "v0.33.0")] == [0.90, 0.92, 0.92]
+
+    def test_state_blocks_limit_the_sequences_only_with_graphs(self):
+        asked = dense(release="0.26.0", utilisation=0.92)
+        many = judge_start(HYBRID, gib(20.4), asked, room(30.8, 31.4, 0))
+        few = judge_start(HYBRID, gib(20.4), msgspec.structs.replace(asked, max_num_seqs=8), room(30.8, 31.4, 0))
+        assert (many.verdict, many.limit, few.verdict) == (Verdict.NO, Limit.SEQUENCES, Verdict.FITS)
+
+
+def test_offload_counts_for_a_dense_model_on_linux_alone():
+    asked = dense(cpu_offload_gib=4, release="0.33.0")
+    linux, wsl2 = idle_room(gib(16), wsl2=False), idle_room(gib(16), wsl2=True)
+    needs = [judge(TestReleases.DENSE, gib(15.27), asked, card).estimate.weights_bytes for card in (linux, wsl2)]
+    assert needs == [gib(15.27) - gib(4), gib(15.27)]
+
+
+def test_without_a_model_the_gate_refuses_but_never_promises():
+    assert judge_gate(0.95, room(30.12, 31.84)) is Verdict.NO
+    assert judge_gate(0.50, room(30.12, 31.84)) is Verdict.TIGHT
+
+
+def test_answers_that_differ_make_no_promise():
+    fits = judge(HYBRID, gib(17.6), settings(), room(31, 31.84))
+    refused = judge(HYBRID, gib(30), settings(), room(31, 31.84))
+    assert (fits.verdict, refused.verdict) == (Verdict.FITS, Verdict.NO)
+    assert agreed((fits, refused)).verdict is Verdict.TIGHT
+    assert agreed((fits, fits)) == fits
 
 
 class TestBudget:

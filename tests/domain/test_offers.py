@@ -9,6 +9,7 @@ from installer.domain.checks import machine as machine_problems
 from installer.domain.facts import GpuMemory
 from installer.domain.memory import Verdict
 from installer.domain.offers import Offer, offers
+from installer.domain.registry import SERVED_BACKENDS
 from installer.domain.units import gib
 from tests.builders import MACHINES, recorded, shipped_registry
 
@@ -31,7 +32,12 @@ def recommended(machine: str) -> str | None:
         ("two-cards-16-and-32gb", "qwen3.6-27b-nvfp4-64k"),
         ("rtx-4090", "qwen3.8-27b-int4-24gb"),
         ("rtx-5090-laptop-24gb", "qwen3.8-27b-int4-24gb"),
-        ("t4", "qwen3-8b-awq-8gb"),
+        ("t4", "qwen3-14b-awq-16gb"),
+        ("rtx-4060-8gb", "qwen3.5-4b-fp8-8gb"),
+        ("rtx-3060-12gb", "qwen3.5-4b-fp8-12gb"),
+        ("rtx-5080", "qwen3-14b-nvfp4-16gb"),
+        ("rtx-3090", "gpt-oss-20b-24gb"),
+        ("rtx-pro-6000", "qwen3.8-27b-fp8-48gb"),
         ("no-nvidia-card", "cpu-trial"),
         ("engine-without-nvidia-toolkit", "cpu-trial"),
         ("engine-down", None),
@@ -106,6 +112,63 @@ def test_a_busy_card_is_told_what_to_free_instead_of_that_it_is_too_small():
     offer = next(o for o in offers(facts, REGISTRY) if o.profile == "qwen3.6-27b-nvfp4-64k")
     assert (offer.verdict, offer.reason.kind) == (Verdict.NO, "not_enough_free_memory")
     assert gib(13) < offer.reason.short_bytes < gib(19)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_what_this_version_cannot_start_is_never_offered(machine: str):
+    for name, offer in offered(machine).items():
+        if REGISTRY.profiles[name].backend not in SERVED_BACKENDS:
+            assert (offer.verdict, offer.recommended) == (Verdict.BLOCKED, False)
+
+
+@pytest.mark.parametrize(
+    ("machine", "profile", "kind", "reason"),
+    [
+        ("rtx-pro-6000", "qwen-image-2.1-bf16-24gb", "not_served_yet", None),
+        ("rtx-5080", "qwen-image-2.1-bf16-24gb", "profile_blocked", "init_out_of_memory"),
+        ("rtx-3090", "qwen-image-2.1-fp8-24gb", "profile_blocked", "fp8_output_broken"),
+        ("rtx-4090", "qwen-image-2.1-fp8-24gb", "profile_blocked", "fp8_output_broken"),
+        ("rtx-5090-linux", "qwen3.6-27b-nvfp4-fp4-cache-64k", "profile_blocked", "fp4_cache_crashes"),
+        ("rtx-5090-wsl2", "qwen3.6-27b-fp8-48gb", "profile_blocked", "no_room_for_context"),
+        ("t4", "qwen-image-2.1-int8-16gb", "capability_too_low", None),
+    ],
+)
+def test_a_measured_failure_is_a_better_reason_than_that_it_is_not_served(
+    machine: str, profile: str, kind: str, reason: str | None
+):
+    offer = offered(machine)[profile]
+    assert (offer.verdict, offer.reason.kind) == (Verdict.BLOCKED, kind)
+    assert getattr(offer.reason, "reason", None) == reason
+
+
+def test_one_server_over_several_cards_is_not_offered_yet():
+    profile = msgspec.structs.replace(REGISTRY.profile("qwen3.6-27b-nvfp4-64k"), tensor_parallel=2)
+    registry = msgspec.structs.replace(REGISTRY, profiles={**REGISTRY.profiles, "two-cards": profile})
+    found = {offer.profile: offer for offer in offers(recorded("two-cards-16-and-32gb"), registry)}
+    assert (found["two-cards"].verdict, found["two-cards"].reason.kind) == (Verdict.BLOCKED, "not_served_yet")
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_the_order_is_task_then_fit_then_evidence_for_this_card_then_quality(machine: str):
+    def rank(offer: Offer) -> tuple[int, ...]:
+        profile = REGISTRY.profiles[offer.profile]
+        return (
+            ("chat", "images").index(profile.stack),
+            ("fits", "tight", "no", "blocked").index(offer.verdict),
+            not profile.recommended,
+            ("measured", "documented", "derived").index(offer.evidence_here),
+            -profile.quality,
+        )
+
+    ranks = [rank(offer) for offer in offered(machine).values()]
+    assert ranks == sorted(ranks)
+
+
+def test_what_was_measured_on_another_class_of_card_is_only_derived_here():
+    here, elsewhere = offered("rtx-5090-linux"), offered("rtx-pro-6000")
+    assert here["qwen3.5-35b-a3b-gptq-32gb"].evidence_here == "measured"
+    assert elsewhere["qwen3.5-35b-a3b-gptq-32gb"].evidence_here == "derived"
+    assert elsewhere["qwen3.6-27b-nvfp4-64k"].evidence_here == "documented"
 
 
 def test_untested_is_judged_by_class_of_card():

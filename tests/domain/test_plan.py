@@ -11,6 +11,7 @@ from installer.domain.facts import CudaMemory, Folder
 from installer.domain.offers import Offer
 from installer.domain.plan import Plan, Present, Refusal, choose_profile, decide, decide_again, required_cuda
 from installer.domain.problems import InstallerError, MalformedFile
+from installer.domain.registry import SERVED_BACKENDS
 from installer.domain.sources import WeightFile, WeightsSource
 from installer.domain.units import GB, gib
 from tests.builders import COMMIT, decided, image, planned, recorded, shipped_registry, sources
@@ -32,11 +33,19 @@ def test_the_plan_holds_every_argument_with_a_reason():
     assert {flag.flag for flag in plan.arguments} <= known
 
 
-@pytest.mark.parametrize("profile", [name for name, p in REGISTRY.profiles.items() if p.gpu])
+@pytest.mark.parametrize(
+    "profile", [name for name, p in REGISTRY.profiles.items() if p.gpu and p.backend in SERVED_BACKENDS]
+)
 def test_every_profile_s_arguments_exist_in_its_release(profile: str):
-    plan = decided("rtx-pro-6000", profile)
-    assert isinstance(plan, Plan)
-    flags = REGISTRY.flags[REGISTRY.image_of(REGISTRY.profile(profile)).flags]
+    wanted = REGISTRY.profile(profile)
+    machine = "gb10" if wanted.min_capability == "12.1" else "rtx-pro-6000"
+    licences = tuple(REGISTRY.licences)
+    plan = decided(machine, profile, Choices(folder="/home/user/models", accept_licenses=licences))
+    if any("12.0" in block.capabilities for block in wanted.blocks):
+        assert kinds(plan) == ["profile_blocked"]
+        return
+    assert isinstance(plan, Plan), plan
+    flags = REGISTRY.flags[REGISTRY.image_of(wanted).flags or ""]
     assert {flag.flag for flag in plan.arguments} <= flags
 
 

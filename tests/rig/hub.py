@@ -80,6 +80,7 @@ class _Repo:
     revisions: dict[str, str]
     token: str | None = None
     gated: bool = False
+    card: Mapping[str, object] | None = None
 
 
 @dataclass
@@ -121,12 +122,16 @@ class LocalHub:
         tags: tuple[str, ...] = (),
         token: str | None = None,
         gated: bool = False,
+        card: Mapping[str, object] | None = None,
     ) -> str:
-        """Serve a repository, or its next commit; return the commit. With a token, only whoever sends it is let in."""
+        """Serve a repository, or its next commit; return the commit. With a token, only whoever sends it is let in.
+
+        ``card`` is the head of the model's card, such as ``{"license": "mit"}``; without one the hub names no licence.
+        """
         commit = _commit(files)
         before = self._repos.get(repo)
         revisions = {**(before.revisions if before else {}), "main": commit, commit: commit}
-        self._repos[repo] = _Repo(dict(files), revisions | dict.fromkeys(tags, commit), token, gated)
+        self._repos[repo] = _Repo(dict(files), revisions | dict.fromkeys(tags, commit), token, gated, card)
         for path, content in files.items():
             self._blobs[hashlib.sha256(content).hexdigest()] = (path, content)
         return commit
@@ -185,6 +190,8 @@ class LocalHub:
             "gated": "manual" if found.gated else False, "disabled": False, "downloads": 0, "likes": 0, "tags": [],
             "siblings": siblings,
         }  # fmt: skip
+        if found.card is not None:
+            model["cardData"] = found.card
         return _Answer(200, json.dumps(model).encode(), {"Content-Type": "application/json; charset=utf-8"}, fault)
 
     def _file(self, asked: Asked, repo: str, revision: str, path: str) -> _Answer:

@@ -1,0 +1,146 @@
+"""What a real start teaches: the figures of its log, and how far this machine is from the prediction.
+
+vLLM's log changed with 0.28, which writes cache and concurrency into one line and tells everything that is gone from
+the card instead of its parts. Both are read by the numbers and the few words around them.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from installer.domain.memory import Estimate
+from installer.domain.units import gib
+
+SWING_BYTES = gib(0.5)
+"""How far one start may be from the next: warm and cold ones differ by up to 1 GiB, so half of it to either side."""
+
+MOST_RELAXED_BYTES = gib(0.5)
+"""How much a machine's own starts may take off the upper end at most."""
+
+
+class LogFigures(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a server's log told of its memory; None for what it did not tell. The last figure counts.
+
+    `concurrency` is how many sequences of `context` tokens fit at once. `graph_bytes` is what the CUDA graphs took,
+    `graph_estimate_bytes` what vLLM had set aside for them, `requested_bytes` is its share.
+    """
+
+    model_bytes: int | None = None
+    kv_bytes: int | None = None
+    kv_tokens: int | None = None
+    context: int | None = None
+    concurrency: float | None = None
+    graph_bytes: int | None = None
+    graph_estimate_bytes: int | None = None
+    activation_bytes: int | None = None
+    free_bytes: int | None = None
+    total_bytes: int | None = None
+    requested_bytes: int | None = None
+
+
+class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What this machine's starts taught: bytes to add to the overhead's band, less than nothing where it is too wide.
+
+    `starts` counts what went into it.
+    """
+
+    shift_bytes: int
+    starts: int = 1
+
+
+_NUMBER = r"([\d.]+)"
+_SIZES = {
+    "model_bytes": (rf"Model loading took {_NUMBER} ?GiB", rf"Loading model weights took {_NUMBER} ?GB"),
+    "kv_bytes": (r"Available KV cache memory: (-?[\d.]+) ?GiB",),
+    "graph_bytes": (rf"Graph capturing finished in {_NUMBER} secs?, took (?P<value>[\d.]+) ?GiB",),
+    "graph_estimate_bytes": (rf"Estimated CUDA graph memory:? {_NUMBER} ?GiB",),
+    "activation_bytes": (rf"{_NUMBER} ?GiB for peak activation", rf"activation peak memory takes {_NUMBER} ?GiB"),
+}
+_CACHE = re.compile(r"GPU KV cache size: ([\d,]+) tokens")
+_CONCURRENCY = re.compile(r"Maximum concurrency for ([\d,]+) tokens per request: ([\d.]+)x")
+_GATE = re.compile(r"Free memory on device(?: cuda:\d+)? \(([\d.]+)/([\d.]+) ?GiB\)")
+_REQUESTED = re.compile(r"gpu memory utilization(?: is)? \(([\d.]+), ([\d.]+) ?GiB\)", re.IGNORECASE)
+_PATTERNS = {field: tuple(re.compile(text) for text in texts) for field, texts in _SIZES.items()}
+
+
+def read_log(text: str) -> LogFigures:
+    """Read a server's log of any release; what it does not tell stays None."""
+    found: dict[str, int | float] = {}
+    for line in text.splitlines():
+        found |= _sizes(line) | _cache(line) | _card(line)
+    return msgspec.convert(found, LogFigures)
+
+
+def _sizes(line: str) -> dict[str, int | float]:
+    found: dict[str, int | float] = {}
+    for field, patterns in _PATTERNS.items():
+        match = next((hit for pattern in patterns if (hit := pattern.search(line))), None)
+        if match:
+            value = _float(match.groupdict().get("value") or match[1])
+            if value is not None:
+                found[field] = gib(value)
+    return found
+
+
+def _cache(line: str) -> dict[str, int | float]:
+    found: dict[str, int | float] = {}
+    if size := _CACHE.search(line):
+        found["kv_tokens"] = _whole(size[1])
+    if most := _CONCURRENCY.search(line):
+        found["context"] = _whole(most[1])
+        times = _float(most[2])
+        if times is not None:
+            found["concurrency"] = times
+    return found
+
+
+def _card(line: str) -> dict[str, int | float]:
+    found: dict[str, int | float] = {}
+    if gate := _GATE.search(line):
+        free, total = _float(gate[1]), _float(gate[2])
+        if free is not None and total is not None:
+            found |= {"free_bytes": gib(free), "total_bytes": gib(total)}
+    if share := _REQUESTED.search(line):
+        requested = _float(share[2])
+        if requested is not None:
+            found["requested_bytes"] = gib(requested)
+    return found
+
+
+def _whole(text: str) -> int:
+    return int(text.replace(",", "") or 0)
+
+
+def _float(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def measured_overhead(figures: LogFigures, share_bytes: int) -> int | None:
+    """Return what a start took of its share besides weights and cache; None where the log did not tell both."""
+    if figures.model_bytes is None or figures.kv_bytes is None:
+        return None
+    return share_bytes - figures.model_bytes - figures.kv_bytes
+
+
+def recalibrated(
+    known: Calibration | None, predicted: Estimate, figures: LogFigures, share_bytes: int
+) -> Calibration | None:
+    """Return what this machine is known for after one more start.
+
+    `predicted` is the estimate without any shift. A start that took more than the upper end adds all of what was
+    missing, and half a GiB for the next one to differ. One that took less takes off what is left above it and that
+    half GiB, but no more than half a GiB, and never more than any earlier start allows: the worst start counts.
+    """
+    overhead = measured_overhead(figures, share_bytes)
+    if overhead is None:
+        return known
+    above = overhead - predicted.overhead_high_bytes
+    shift = above + SWING_BYTES if above > 0 else max(-MOST_RELAXED_BYTES, min(0, above + SWING_BYTES))
+    if known is None:
+        return Calibration(shift_bytes=shift)
+    return Calibration(shift_bytes=max(known.shift_bytes, shift), starts=known.starts + 1)
