@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from unittest import mock
@@ -328,12 +328,12 @@ def test_two_real_runs_do_not_share_a_home(environment: dict[str, str], home: Pa
 
 
 @pytest.fixture
-def without_window(tmp_path: Path, environment: dict[str, str]) -> Iterator[dict[str, str]]:
+def without_window(tmp_path: Path, environment: dict[str, str]) -> dict[str, str]:
     """An environment in which PySide6 is not there."""
     for name in ("PySide6", "shiboken6"):
         (tmp_path / "blocked" / name).mkdir(parents=True)
         (tmp_path / "blocked" / name / "__init__.py").write_text("raise ImportError('not here')\n")
-    yield environment | {"PYTHONPATH": str(tmp_path / "blocked")}
+    return environment | {"PYTHONPATH": str(tmp_path / "blocked")}
 
 
 def test_detect_and_version_work_without_a_toolkit_for_windows(without_window: dict[str, str]) -> None:
