@@ -129,15 +129,21 @@ def test_the_limit_is_for_the_whole_answer_and_not_for_each_read(port: int) -> N
     assert 0.3 < answer.seconds < 1
 
 
-@pytest.mark.parametrize("ask", ["get", "post"])
-def test_a_person_who_stops_is_not_kept_waiting_by_a_server_that_never_answers(ask: str) -> None:
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda port, cancel: SERVER.get(port, "/v1/models", 60, cancel=cancel),
+        lambda port, cancel: SERVER.post(port, "/v1/chat/completions", {}, 60, cancel=cancel),
+    ],
+    ids=["get", "post"],
+)
+def test_a_person_who_stops_is_not_kept_waiting_by_a_server_that_never_answers(
+    ask: Callable[[int, Cancel], object],
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        port, cancel = silent.getsockname()[1], Cancel()
+        cancel = Cancel()
         threading.Timer(0.2, cancel.set).start()
         began = time.monotonic()
         with pytest.raises(Cancelled):
-            if ask == "get":
-                SERVER.get(port, "/v1/models", 60, cancel=cancel)
-            else:
-                SERVER.post(port, "/v1/chat/completions", {}, 60, cancel=cancel)
+            ask(silent.getsockname()[1], cancel)
         assert time.monotonic() - began < 5
