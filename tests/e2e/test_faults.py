@@ -21,6 +21,7 @@ from tests.adapters.engine_kit import add_compose
 from tests.e2e.world import KEY, MODEL, TOKEN, Ended, World, checkpoint, quick_registry, words
 from tests.rig.engine import PrivateEngine
 from tests.rig.hub import LocalHub
+from tests.rig.process import free_port
 from tests.rig.rig import Rig
 from tests.rig.throttle import Throttle
 
@@ -64,6 +65,7 @@ def made_world(rig: Rig, hub: LocalHub, driver: dict[str, str], folder: Path, re
     """A home on a rig, with secrets planted."""
     add_compose(Path(rig.engine.env["DOCKER_CONFIG"]))
     made = World(rig, hub, folder / "Jürgen Müller" / "slipway", driver, namespace=QUICK, registry=registry)
+    made.port = free_port()
     made.extra = {"HF_TOKEN": TOKEN, "SLIPWAY_API_KEY": KEY}
     made.home.parent.mkdir()
     return made
@@ -116,6 +118,14 @@ def watched(world: World, watch: Callable[[dict[str, Any], subprocess.Popen[str]
     return Ended(code, [json.loads(line) for line in lines], said, stdout="".join(lines))
 
 
+def interrupt_at(step: str) -> Callable[[dict[str, Any], subprocess.Popen[str]], None]:
+    def interrupt(event: dict[str, Any], process: subprocess.Popen[str]) -> None:
+        if event.get("step") == step:
+            process.send_signal(signal.SIGINT)
+
+    return interrupt
+
+
 def is_at_half(event: dict[str, Any], step: str) -> bool:
     return event["event"] == "progress" and event["step"] == step and event["done"] * 2 > event["total"]
 
@@ -125,12 +135,23 @@ def is_at_half(event: dict[str, Any], step: str) -> bool:
 
 def test_a_port_that_somebody_else_holds(world: World) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-        problem = fails(world, 50, "port_taken", "--port", str(port))
-        assert problem["port"] == port
+        world.port = listener.getsockname()[1]
+        problem = fails(world, 50, "port_taken")
+        assert problem["port"] == world.port
         assert f"({os.getpid()})" in problem["owner"]
         assert problem["owner"] in problem["sentence"]
-    completes(world, "--port", str(port), reusing=("image", "weights"))
+    completes(world, reusing=("image", "weights"))
+
+
+def test_a_port_that_slipway_chose_and_somebody_took_meanwhile(world: World) -> None:
+    world.port = None
+    assert watched(world, interrupt_at("probe")).code == 130
+    chosen = json.loads((world.home / "chat" / "plan.json").read_text())["port"]
+    with socket.create_server(("127.0.0.1", chosen)):
+        completes(world)
+    (container,) = world.containers()
+    (binding,) = container["HostConfig"]["PortBindings"].values()
+    assert binding[0]["HostPort"] != str(chosen)
 
 
 def test_a_container_that_carries_our_project_s_name_and_is_not_ours(world: World) -> None:
@@ -231,21 +252,14 @@ def test_a_pinned_digest_that_does_not_exist(world: World) -> None:
 def test_a_digest_that_was_deleted_between_plan_and_pull(world: World) -> None:
     world.namespace = "gone"
     pushed = world.rig.variant(world.namespace, standin={"STANDIN_LOAD_SECONDS": "0.1"}, salt="gone").standin
-    with Throttle(world.rig.registry.port) as throttle:
-        world.extra["SLIPWAY_REGISTRY_MIRROR"] = f"{throttle.address}/{world.namespace}"
 
-        def interrupt(event: dict[str, Any], process: subprocess.Popen[str]) -> None:
-            if event.get("step") == "image":
-                throttle.rate = 1 * MB
-                process.send_signal(signal.SIGINT)
-
-        assert watched(world, interrupt).code == 130
-        throttle.rate = None
-        media, manifest = world.rig.registry.manifest(pushed.repository, pushed.digest)
-        world.rig.registry.delete_manifest(pushed.repository, pushed.digest)
-        assert fails(world, 30, "digest_gone")["digest"] == pushed.digest
-        world.rig.registry.put_manifest(pushed.repository, pushed.tag, media, manifest)
-        completes(world)
+    # Once the engine has begun to pull it knows the manifest and asks for layers only.
+    assert watched(world, interrupt_at("probe")).code == 130
+    media, manifest = world.rig.registry.manifest(pushed.repository, pushed.digest)
+    world.rig.registry.delete_manifest(pushed.repository, pushed.digest)
+    assert fails(world, 30, "digest_gone")["digest"] == pushed.digest
+    world.rig.registry.put_manifest(pushed.repository, pushed.tag, media, manifest)
+    completes(world)
 
 
 # --- the hub ---------------------------------------------------------------------------------------------------------
@@ -301,6 +315,7 @@ HUB_FAULTS: dict[str, tuple[Callable[[LocalHub], object], str, dict[str, object]
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", HUB_FAULTS)
 def test_a_hub_that_does_not_get_better(case: str, world: World) -> None:
     break_it, kind, figures = HUB_FAULTS[case]
@@ -350,7 +365,12 @@ def test_a_disk_that_fills_while_the_weights_come(world: World, tmp_path: Path) 
     with small_disk(tmp_path / "disk", "2m") as disk:
         where = ("--folder", str(disk / "models"))
         world.hub.fault(bytes_per_s=600_000)
-        run = watched(world, lambda event, _: is_at_half(event, "weights") and fill(disk / "filler"), *where)
+
+        def fill_at_half(event: dict[str, Any], _: object) -> None:
+            if is_at_half(event, "weights"):
+                fill(disk / "filler")
+
+        run = watched(world, fill_at_half, *where)
         problem = fails(world, 40, "disk_full", run=run)
         assert problem["needed_bytes"] > problem["free_bytes"]
         assert str(disk) in problem["where"]
@@ -398,8 +418,14 @@ def test_an_engine_whose_disk_is_full(
         assert len(set(quick.registry.blob_requests(f"{QUICK}/{IMAGE}"))) <= 1
         filler.unlink()
 
-        throttle.rate = 20 * MB
-        run = watched(tight, lambda event, _: is_at_half(event, "image") and fill(filler))
+        def fill_at_half(event: dict[str, Any], _: object) -> None:
+            if event.get("step") == "image" and event["event"] == "started":
+                throttle.rate = 4 * MB
+                fill(filler, leaving=60 * MB)
+            elif is_at_half(event, "image"):
+                fill(filler)
+
+        run = watched(tight, fill_at_half)
         problem = fails(tight, 40, "disk_full", run=run)
         assert (problem["engine"], problem["where"]) == (True, str(engine.data_root))
         filler.unlink()
