@@ -32,7 +32,7 @@ def plan_to_install(choices: Choices, job: Job, home: Home) -> tuple[Job, Plan]:
         raise InstallerError(blocking[0])
     old = job.home.plan()
     if old is not None and resumable(old, job.registry, choices, job.facts) and not _should_try_anew(old, job):
-        return job, _on_a_free_port(old, job)
+        return job, old
     facts = without_ours(job.facts, old) if old is not None and _runs(old, job) else job.facts
     made = planned(facts, job.registry, choices, job.ports, home)
     if isinstance(made, Refusal):
@@ -44,15 +44,6 @@ def _should_try_anew(old: Plan, job: Job) -> bool:
     """Begin with the full settings again where the last run had lowered some and they were never proved."""
     proof = job.home.proof()
     return bool(old.relaxed) and (proof is None or proof.start.fingerprint != compose.fingerprint(old))
-
-
-def _on_a_free_port(old: Plan, job: Job) -> Plan:
-    """Give a plan that never served another port where somebody took its own, unless the person named that port."""
-    if old.choices.port is not None or job.home.proof() is not None or _runs(old, job):
-        return old
-    if job.ports.machine.port_owner(old.port) is None:
-        return old
-    return msgspec.structs.replace(old, port=next(iter(job.facts.ports.free), old.port))
 
 
 def _runs(old: Plan, job: Job) -> bool:

@@ -146,12 +146,15 @@ def test_a_port_that_somebody_else_holds(world: World) -> None:
 def test_a_port_that_slipway_chose_and_somebody_took_meanwhile(world: World) -> None:
     world.port = None
     assert watched(world, interrupt_at("probe")).code == 130
-    chosen = json.loads((world.home / "chat" / "plan.json").read_text())["port"]
-    with socket.create_server(("127.0.0.1", chosen)):
+    file = world.home / "chat" / "plan.json"
+    plan = json.loads(file.read_text("utf-8"))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        taken = listener.getsockname()[1]
+        file.write_text(json.dumps(plan | {"port": taken}), "utf-8")
         completes(world)
     (container,) = world.containers()
     (binding,) = container["HostConfig"]["PortBindings"].values()
-    assert binding[0]["HostPort"] != str(chosen)
+    assert int(binding[0]["HostPort"]) > taken
 
 
 def test_a_container_that_carries_our_project_s_name_and_is_not_ours(world: World) -> None:
