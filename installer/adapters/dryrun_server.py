@@ -8,6 +8,7 @@ import msgspec
 
 from installer.adapters.dryrun_container import SimulatedContainer
 from installer.adapters.dryrun_world import World
+from installer.steps.cancel import Cancel
 from installer.steps.ports import ServerAnswer
 
 QUICK_SECONDS = 0.02
@@ -22,12 +23,14 @@ class SimulatedServer:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    def get(self, port: int, path: str, timeout_s: float, key: str | None = None) -> ServerAnswer:
+    def get(
+        self, port: int, path: str, timeout_s: float, key: str | None = None, cancel: Cancel | None = None
+    ) -> ServerAnswer:
         """Answer /health and /v1/models."""
         container = self._world.serving_at(port)
         if container is None:
             return _silence(0.0)
-        self._world.pause(min(QUICK_SECONDS, timeout_s))
+        self._world.pause(min(QUICK_SECONDS, timeout_s), cancel)
         if path == "/health":
             return _answer(200, b"", QUICK_SECONDS)
         refused = _refused(container, key)
@@ -36,7 +39,13 @@ class SimulatedServer:
         return _json(200, self._models(container)) if path == "/v1/models" else _error(404, "Not Found")
 
     def post(
-        self, port: int, path: str, body: dict[str, object], timeout_s: float, key: str | None = None
+        self,
+        port: int,
+        path: str,
+        body: dict[str, object],
+        timeout_s: float,
+        key: str | None = None,
+        cancel: Cancel | None = None,
     ) -> ServerAnswer:
         """Answer /v1/chat/completions."""
         container = self._world.serving_at(port)
@@ -53,7 +62,7 @@ class SimulatedServer:
             return _silence(timeout_s)
         if self._world.failure.take("smoke", "server_error"):
             return _error(500, "EngineCore encountered an issue.")
-        self._world.pause(min(COMPLETION_SECONDS, timeout_s))
+        self._world.pause(min(COMPLETION_SECONDS, timeout_s), cancel)
         return _json(200, _completion(_alias(container), self._content(body)), COMPLETION_SECONDS)
 
     def _models(self, container: SimulatedContainer) -> dict[str, Any]:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 OPERATION = "probe"
 LABELS = {"app.slipway.role": "probe"}
+FORGOTTEN_AFTER_S = 600
+"""Several times as long as a probe may run."""
 
 
 @contextlib.contextmanager
@@ -42,10 +44,21 @@ def container(
     )
     name: str = created["Id"]
     try:
+        _remove_forgotten(client, name)
         yield name
     finally:
         with contextlib.suppress(*transport_errors(), InstallerError), again() as remover:
             remover.remove_container(name, v=True, force=True)
+
+
+def _remove_forgotten(client: APIClient, ours: str) -> None:
+    """Remove containers of runs that were killed: those so old, by the engine's clock, that nobody waits for them."""
+    label = next(f"{name}={value}" for name, value in LABELS.items())
+    there = {one["Id"]: int(one["Created"]) for one in client.containers(all=True, filters={"label": label})}
+    for other, created_s in there.items():
+        if other != ours and created_s < there.get(ours, 0) - FORGOTTEN_AFTER_S:
+            with contextlib.suppress(*transport_errors()):
+                client.remove_container(other, v=True, force=True)
 
 
 def run(client: APIClient, name: str) -> tuple[int, bytes, bytes]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import requests
 import urllib3
 
+from installer.adapters.interruptible import waited_for
+from installer.steps.cancel import Cancel
 from installer.steps.ports import ServerAnswer
 
 _CHUNK_BYTES = 64 * 1024
@@ -23,15 +26,23 @@ class LoopbackServer:
     comes from something else.
     """
 
-    def get(self, port: int, path: str, timeout_s: float, key: str | None = None) -> ServerAnswer:
+    def get(
+        self, port: int, path: str, timeout_s: float, key: str | None = None, cancel: Cancel | None = None
+    ) -> ServerAnswer:
         """Ask; no answer within `timeout_s` seconds, body included, is status 0."""
-        return self._ask("GET", port, path, timeout_s, key)
+        return _stoppable(lambda: self._ask("GET", port, path, timeout_s, key), cancel)
 
     def post(
-        self, port: int, path: str, body: dict[str, object], timeout_s: float, key: str | None = None
+        self,
+        port: int,
+        path: str,
+        body: dict[str, object],
+        timeout_s: float,
+        key: str | None = None,
+        cancel: Cancel | None = None,
     ) -> ServerAnswer:
         """Send JSON; no answer within `timeout_s` seconds, body included, is status 0."""
-        return self._ask("POST", port, path, timeout_s, key, json=body)
+        return _stoppable(lambda: self._ask("POST", port, path, timeout_s, key, json=body), cancel)
 
     def _ask(
         self, method: str, port: int, path: str, timeout_s: float, key: str | None, **content: Any
@@ -54,6 +65,10 @@ class LoopbackServer:
             except (requests.RequestException, urllib3.exceptions.HTTPError, TimeoutError):
                 status, body = 0, b""
         return ServerAnswer(status=status, body=body, seconds=time.monotonic() - began)
+
+
+def _stoppable(ask: Callable[[], ServerAnswer], cancel: Cancel | None) -> ServerAnswer:
+    return waited_for(ask, cancel) if cancel else ask()
 
 
 def _whole_body(response: requests.Response, deadline: float) -> bytes:

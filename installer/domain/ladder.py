@@ -18,12 +18,14 @@ from installer.domain.problems import (
     FreeBelowUtilisation,
     KvCacheTooSmall,
     NoCacheBlocks,
+    PortTaken,
     RelaxRefused,
     StateBlocksTooFew,
 )
 from installer.domain.settings import Settings
 
 MOST_RETRIES = 3
+LAST_PORT = 65535
 SHORTEST_CONTEXT = 2048
 SMALLEST_BATCH = 2048
 SMALL_GRAPHS = (1, 2, 4)
@@ -36,6 +38,8 @@ def relax(plan: Plan, failure: AnyProblem, *, consent: bool = False) -> Plan | R
 
     `consent` allows to go below a value that the person chose; without it that is RelaxRefused.
     """
+    if isinstance(failure, PortTaken):
+        return _on_the_next_port(plan, failure)
     lowered = _lower(plan, failure)
     if lowered is None or lowered == plan.settings:
         return Refusal(problems=(failure,))
@@ -44,6 +48,14 @@ def relax(plan: Plan, failure: AnyProblem, *, consent: bool = False) -> Plan | R
         return Refusal(problems=(RelaxRefused(field=field, chosen=old, possible=new), failure))
     step = Relaxation(field=field, old=old, new=new, because=failure.kind)
     return msgspec.structs.replace(plan, settings=lowered, relaxed=(*plan.relaxed, step))
+
+
+def _on_the_next_port(plan: Plan, taken: PortTaken) -> Plan | Refusal:
+    """Move on where somebody was quicker: a port that nobody chose may be exchanged, a chosen one stays."""
+    if plan.choices.port is not None or plan.port == LAST_PORT:
+        return Refusal(problems=(taken,))
+    step = Relaxation(field="port", old=str(plan.port), new=str(plan.port + 1), because=taken.kind)
+    return msgspec.structs.replace(plan, port=plan.port + 1, relaxed=(*plan.relaxed, step))
 
 
 def _lower(plan: Plan, failure: AnyProblem) -> Settings | None:

@@ -34,6 +34,8 @@ from installer.steps.events import Event, Progress
 from installer.steps.smoke import SmokeReport
 
 BACKUPS_KEPT = 5
+DRAFT = ".draft"
+"""How a file ends that is still being written; a dot begins its name."""
 
 V = TypeVar("V")
 
@@ -73,11 +75,19 @@ class Home:
         except OSError as error:
             raise _write_failed(self.folder, error) from error
         try:
+            self._remove_drafts()
             write_atomically(holder, f"{os.getpid()}\n")
             yield
         finally:
             holder.unlink(missing_ok=True)
             lock.release()
+
+    def _remove_drafts(self) -> None:
+        """Remove what a run that was killed in the middle of a write left behind."""
+        for folder in (self.folder, *(path for path in self.folder.iterdir() if path.is_dir())):
+            for draft in folder.glob(f".*{DRAFT}"):
+                with contextlib.suppress(OSError):
+                    draft.unlink()
 
     def save_sources(self, sources: Sources) -> None:
         """Keep what the network said, for a plan that is made offline."""
@@ -179,7 +189,7 @@ def write_atomically(path: Path, content: str | bytes, mode: int = 0o644) -> Non
     data = content.encode() if isinstance(content, str) else content
     make_folder(path.parent)
     with _writing(path):
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=DRAFT)
         try:
             with os.fdopen(descriptor, "wb") as file:
                 if hasattr(os, "fchmod"):

@@ -37,13 +37,14 @@ def install(plan: Plan, job: Job) -> Installed:
     start.stop_outdated(plan, job)
     plan = _prove_room(plan, job)
     _fetch(plan, job)
-    plan, container = job.run.ladder(
-        plan,
-        lambda relaxed: start.start(relaxed, job),
-        lambda failed, problem: _relax(failed, problem, job),
-        Step.START,
-    )
-    report = prove(plan, container, job)
+    with start.taken_down_on_cancel(plan, job):
+        plan, container = job.run.ladder(
+            plan,
+            lambda relaxed: start.start(relaxed, job),
+            lambda failed, problem: _relax(failed, problem, job),
+            Step.START,
+        )
+        report = prove(plan, container, job)
     _keep_autostart(plan, job)
     return Installed(plan=plan, report=report)
 

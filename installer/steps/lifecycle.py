@@ -118,11 +118,8 @@ def stop(job: Job) -> Plan:
 def prove_again(job: Job) -> SmokeReport:
     """Prove the running server again. Raises InstallerError with what the proof found."""
     plan = job.home.installed()
-    container = start.current_container(plan, job)
-    if container is None or container.status != "running":
-        plan = start_again(job)
-        container = start.current_container(plan, job)
-    assert container is not None
+    there = start.running(plan, job)
+    container = start.wait_until_serving(plan, job, job.run.cancel) if there else start.start(plan, job)
     return install.prove(plan, container, job, again=True)
 
 

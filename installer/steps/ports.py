@@ -216,14 +216,22 @@ class ServerAnswer(_Seen, frozen=True, kw_only=True):
 class Server(Protocol):
     """The server that was installed, over 127.0.0.1 and never through a proxy."""
 
-    def get(self, port: int, path: str, timeout_s: float, key: str | None = None) -> ServerAnswer:
-        """Ask; no answer is status 0, never an exception."""
+    def get(
+        self, port: int, path: str, timeout_s: float, key: str | None = None, cancel: Cancel | None = None
+    ) -> ServerAnswer:
+        """Ask; no answer is status 0, never an exception. `cancel` ends the wait at once with Cancelled."""
         ...
 
     def post(
-        self, port: int, path: str, body: dict[str, object], timeout_s: float, key: str | None = None
+        self,
+        port: int,
+        path: str,
+        body: dict[str, object],
+        timeout_s: float,
+        key: str | None = None,
+        cancel: Cancel | None = None,
     ) -> ServerAnswer:
-        """Send JSON; no answer is status 0, never an exception."""
+        """Send JSON; no answer is status 0, never an exception. `cancel` ends the wait at once with Cancelled."""
         ...
 
 

@@ -74,7 +74,7 @@ class _NotApplicable(Exception):
 
 def run(target: Target, start: Start, server: Server, clock: Clock, key: str | None, cancel: Cancel) -> SmokeReport:
     """Ask for health, models and one real completion; a failed check is a row of the report."""
-    asked = _Asked(target, server, key)
+    asked = _Asked(target, server, key, cancel)
     checks: list[Check] = []
     for name, check in (("health", asked.health), ("models", asked.models), ("completion", asked.completion)):
         cancel.check()
@@ -114,20 +114,21 @@ def _timed(name: str, check: Callable[[], str], clock: Clock) -> Check:
 class _Asked:
     """The requests of one run, each returning its figure."""
 
-    def __init__(self, target: Target, server: Server, key: str | None) -> None:
+    def __init__(self, target: Target, server: Server, key: str | None, cancel: Cancel) -> None:
         self.target = target
         self.server = server
         self.key = key
+        self.cancel = cancel
         self.silent_seconds = 0.0
 
     def health(self) -> str:
-        answer = self.server.get(self.target.port, "/health", QUICK_SECONDS)
+        answer = self.server.get(self.target.port, "/health", QUICK_SECONDS, cancel=self.cancel)
         if answer.status != 200:
             raise _Failure(_status(answer))
         return _status(answer)
 
     def models(self) -> str:
-        answer = self.server.get(self.target.port, "/v1/models", QUICK_SECONDS, self.key)
+        answer = self.server.get(self.target.port, "/v1/models", QUICK_SECONDS, self.key, self.cancel)
         entry = self._entry(answer)
         length = entry.get("max_model_len")
         if self.target.context is None or length is None:
@@ -154,7 +155,9 @@ class _Asked:
         }
         if self.target.thinking_off:
             body["chat_template_kwargs"] = {"enable_thinking": False}
-        answer = self.server.post(self.target.port, "/v1/chat/completions", body, FIRST_ANSWER_SECONDS, self.key)
+        answer = self.server.post(
+            self.target.port, "/v1/chat/completions", body, FIRST_ANSWER_SECONDS, self.key, self.cancel
+        )
         if answer.status == 0:
             self.silent_seconds = answer.seconds
         content = _content(_document(answer))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import hashlib
 import math
 import os
 import secrets as random
+from collections.abc import Iterator
 from pathlib import Path
 
 from installer.domain import compose, diagnosis
@@ -15,6 +17,7 @@ from installer.domain.facts import CudaMemory, Facts
 from installer.domain.plan import Plan
 from installer.domain.problems import (
     AnyProblem,
+    Cancelled,
     CardHeldByStack,
     ContainerNotOurs,
     EditedByHand,
@@ -71,9 +74,9 @@ def serving(plan: Plan, job: Job) -> ContainerState | None:
 
 
 def stop_outdated(plan: Plan, job: Job) -> None:
-    """Stop our own container if it runs another plan, so that the card's memory is there to be judged."""
+    """Stop our own container if it runs another plan or comes up again and again: its memory is there to be judged."""
     container = current_container(plan, job)
-    if container is None or container.status != "running" or container.fingerprint == compose.fingerprint(plan):
+    if container is None or container.status not in ("running", "restarting") or running(plan, job):
         return
     file = job.home.path(compose.file_name(plan.stack))
     job.run.step(Step.STOP, lambda _, __: job.ports.stack.stop(str(file)))
@@ -97,7 +100,8 @@ def _write_files(plan: Plan, job: Job) -> None:
     key = key_for(plan, job)
     env = None if key is None else compose.env_text(key).encode()
     env_path = job.home.path(rendered.env_name)
-    same_file = read_bytes(path) == rendered.text.encode()
+    text = rendered.text.encode()
+    same_file = read_bytes(path) == text and not edited_by_hand(job.home, path, text)
     same_env = env is None or (read_bytes(env_path) == env and _is_private(env_path))
     if same_file and same_env:
         job.run.skip(Step.FILES)
@@ -224,6 +228,23 @@ def _up(plan: Plan, job: Job, cancel: Cancel) -> ContainerState:
         return wait_until_serving(plan, job, cancel)
     except BaseException:
         _take_down(file, job)
+        raise
+
+
+@contextlib.contextmanager
+def taken_down_on_cancel(plan: Plan, job: Job) -> Iterator[None]:
+    """Take down what was started inside if the person cancels, also between the start and the end of its proof.
+
+    A server that fails its proof stays to be looked at.
+    """
+    before = running(plan, job)
+    try:
+        yield
+    except Cancelled:
+        with contextlib.suppress(InstallerError):
+            now = current_container(plan, job)
+            if now is not None and (before is None or before.id != now.id):
+                _take_down(str(job.home.path(compose.file_name(plan.stack))), job)
         raise
 
 

@@ -128,6 +128,8 @@ def _lowered(change: Relaxation, t: Voice) -> str:
         return t.gettext("without CUDA graphs. It answers more slowly then.")
     if change.field == "graph_sizes":
         return t.gettext("with fewer CUDA graphs.")
+    if change.field == "port":
+        return t.gettext("port {new} instead of {old}.", new=change.new, old=change.old)
     return t.gettext(
         "{setting} {new}, not {old}.",
         setting=names.choice_name(change.field, t),

@@ -13,6 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from installer.adapters.server import LoopbackServer
+from installer.domain.problems import Cancelled
+from installer.steps.cancel import Cancel
 
 SERVER = LoopbackServer()
 
@@ -125,3 +127,23 @@ def test_the_limit_is_for_the_whole_answer_and_not_for_each_read(port: int) -> N
     answer = SERVER.get(port, "/drip", 0.4)
     assert answer.status == 0
     assert 0.3 < answer.seconds < 1
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda port, cancel: SERVER.get(port, "/v1/models", 60, cancel=cancel),
+        lambda port, cancel: SERVER.post(port, "/v1/chat/completions", {}, 60, cancel=cancel),
+    ],
+    ids=["get", "post"],
+)
+def test_a_person_who_stops_is_not_kept_waiting_by_a_server_that_never_answers(
+    ask: Callable[[int, Cancel], object],
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        cancel = Cancel()
+        threading.Timer(0.2, cancel.set).start()
+        began = time.monotonic()
+        with pytest.raises(Cancelled):
+            ask(silent.getsockname()[1], cancel)
+        assert time.monotonic() - began < 5

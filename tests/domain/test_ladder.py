@@ -16,6 +16,7 @@ from installer.domain.problems import (
     FreeBelowUtilisation,
     KvCacheTooSmall,
     NoCacheBlocks,
+    PortTaken,
     StateBlocksTooFew,
 )
 from tests.builders import planned
@@ -75,6 +76,16 @@ def test_too_few_state_blocks_lower_the_sequences_to_them():
 def test_where_nothing_can_be_lowered_the_failure_itself_stands(failure):
     bottom = with_settings(max_num_batched_tokens=2048, max_num_seqs=1, enforce_eager=True)
     assert relax(bottom, failure) == Refusal(problems=(failure,))
+
+
+def test_a_port_that_nobody_chose_is_exchanged_and_a_chosen_one_is_not():
+    taken = PortTaken(port=8000, owner="nginx (812)")
+    moved = relax(planned(), taken)
+    assert isinstance(moved, Plan)
+    assert moved.port == planned().port + 1
+    assert moved.settings == planned().settings
+    chosen = planned(choices=Choices(folder="/m", port=8000))
+    assert relax(chosen, taken, consent=True) == Refusal(problems=(taken,))
 
 
 FAILURES = st.one_of(

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ import msgspec
 from installer.domain.problems import AnyProblem
 from installer.text import Text
 from tests.builders import ROOT
+from tests.rig.checkpoint import tiny_checkpoint
 from tests.rig.hub import LocalHub
 from tests.rig.rig import Rig
 
@@ -67,6 +69,8 @@ class World:
     extra: dict[str, str] = field(default_factory=dict)
     registry: Path | None = None
     """Another registry than the built-in one."""
+    port: int | None = None
+    """A port that is asked for; without one Slipway chooses."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -96,7 +100,8 @@ class World:
     def installing(self, *more: str) -> tuple[str, ...]:
         """The command line of an installation."""
         registry = ("--registry", str(self.registry)) if self.registry else ()
-        return ("install", "--answers", str(ANSWERS), "--yes", "--json", *registry, *more)
+        port = ("--port", str(self.port)) if self.port else ()
+        return ("install", "--answers", str(ANSWERS), "--yes", "--json", *registry, *port, *more)
 
     def containers(self) -> list[Any]:
         with closing(docker.DockerClient(base_url=self.rig.engine.host)) as client:
@@ -108,12 +113,18 @@ class World:
         with closing(docker.DockerClient(base_url=self.rig.engine.host)) as client:
             return [container.attrs for container in client.containers.list(all=True)]
 
-    def half_written(self, models: Path | None = None) -> list[str]:
-        """Everything in the home that is not whole: drafts, files that cannot be read, weights with wrong bytes."""
-        wrong = [str(path) for path in self.home.rglob("*") if path.is_file() and not _is_whole(path)]
+    def half_written(self, models: Path | None = None, *, killed: bool = False) -> list[str]:
+        """Everything in the home that is not whole: drafts, files that cannot be read, weights with wrong bytes.
+
+        A process that was killed may leave a draft, and a compose file without its hash.
+        """
+        files = [path for path in self.home.rglob("*") if path.is_file()]
+        if killed:
+            files = [path for path in files if not path.name.startswith(".") and path.suffix != ".yml"]
+        wrong = [str(path) for path in files if not _is_whole(path)]
         for path in (models or self.home / "models").rglob("*"):
             kept = path.name.endswith(".part") or path.name == VERIFIED
-            if path.is_file() and not kept and path.read_bytes() != self.hub.file(MODEL, path.name):
+            if path.is_file() and not kept and path.read_bytes() != checkpoint().get(path.name):
                 wrong.append(str(path))
         return wrong
 
@@ -138,6 +149,12 @@ class World:
         with closing(docker.DockerClient(base_url=self.rig.engine.host)) as client:
             for image in client.images.list(all=True):
                 client.images.remove(str(image.id), force=True)
+
+
+@cache
+def checkpoint() -> Mapping[str, bytes]:
+    """The files of the model that the hub of these tests serves."""
+    return tiny_checkpoint(hidden=128)
 
 
 def _is_whole(path: Path) -> bool:

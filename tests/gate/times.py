@@ -49,7 +49,7 @@ class Times:
             bad = len(self.failed[name])
             said = f"{len(self.tests[name])} tests" + (f", {bad} FAILED" if bad else "")
             write(f"{name:<28}{self.seconds[name]:>8.1f} s  {said}", red=bool(bad))
-        write(f"{'all':<28}{total:>8.1f} s")
+        write(f"{'all, one after the other':<28}{total:>8.1f} s")
 
 
 def pytest_configure(config: pytest.Config) -> None:
