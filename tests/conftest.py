@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable, Iterator
 from typing import NoReturn, TypeVar
 
+import hypothesis
 import pytest
 
 from tests.rig.engine import PrivateEngine
@@ -17,6 +18,11 @@ from tests.rig.rig import Rig, missing
 
 _RIG_FIXTURES = {"private_engine", "registry", "rig"}
 _Part = TypeVar("_Part", PrivateEngine, LocalRegistry)
+
+
+# How long an example takes says something about the machine's other work, not about the code.
+hypothesis.settings.register_profile("gate", deadline=None)
+hypothesis.settings.load_profile("gate")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -135,6 +135,7 @@ MENDED_BY_THE_LADDER = {
     "start:graphs_out_of_memory",
     "start:kv_cache_too_small",
     "start:no_cache_blocks",
+    "start:port_taken",
     "start:profiling_out_of_memory",
     "start:state_blocks_too_few",
 }
@@ -182,13 +183,20 @@ def test_a_failure_is_told_with_its_kind_and_trying_again_works(tmp_path: Path, 
     assert stage.told.outcome == "ok"
 
 
-@pytest.mark.parametrize("asked", ["start:container_exited", "start:never_healthy", "start:port_taken"])
+@pytest.mark.parametrize("asked", ["start:container_exited", "start:never_healthy"])
 def test_a_failed_start_is_taken_down_and_image_and_weights_stay(tmp_path: Path, asked: str) -> None:
     stage = rehearsal(tmp_path, fail=asked)
     stage.fails()
     assert stage.container() is None
     stage.install()
     assert stage.told.steps(Skipped)[:2] == [Step.IMAGE, Step.WEIGHTS]
+
+
+def test_a_port_that_the_person_named_is_not_exchanged(tmp_path: Path) -> None:
+    stage = rehearsal(tmp_path, fail="start:port_taken", port=8000)
+    problem = stage.fails()
+    assert (problem.kind, problem.exit_code) == ("port_taken", 50)
+    assert stage.container() is None
 
 
 @pytest.mark.parametrize("asked", ["smoke:wrong_word", "smoke:not_answering"])
@@ -260,6 +268,7 @@ def test_a_port_that_somebody_took_is_named(tmp_path: Path) -> None:
         ("start:kv_cache_too_small", "context"),
         ("start:graphs_out_of_memory", "graph_sizes"),
         ("start:no_cache_blocks", "max_num_batched_tokens"),
+        ("start:port_taken", "port"),
         ("start:profiling_out_of_memory", "max_num_batched_tokens"),
     ],
 )
