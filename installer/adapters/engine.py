@@ -123,7 +123,8 @@ class DockerEngine:
         with self._client(Asked(operation="inspect")) as client:
             for listed in client.containers(all=True, filters={"label": f"{_LABEL_PROJECT}={project}"}):
                 with contextlib.suppress(NotFound):  # it may go between list and inspection
-                    states.append(_container_state(client.inspect_container(listed["Id"])))
+                    seen = client.inspect_container(listed["Id"])
+                    states.append(_container_state(seen, _exit_code(client, seen)))
         return tuple(sorted(states, key=lambda state: state.name))
 
     def logs(self, container_id: str, tail: int | None = None) -> bytes:
@@ -210,7 +211,19 @@ def _problem_behind(error: Exception, asked: Asked, endpoint: str) -> AnyProblem
     return EngineLost(operation=asked.operation, detail=detail_of(str(error)))
 
 
-def _container_state(seen: dict[str, Any]) -> ContainerState:
+def _exit_code(client: APIClient, seen: dict[str, Any]) -> int:
+    """Return a container's last exit code; one that was started anew has forgotten it, the engine's events have not."""
+    state = seen["State"]
+    if not seen.get("RestartCount") or state["Status"] != "running":
+        return int(state.get("ExitCode") or 0)
+    ends = client.events(
+        since=0, until=int(time.time()) + 1, filters={"container": seen["Id"], "event": "die"}, decode=True
+    )
+    codes = [event.get("Actor", {}).get("Attributes", {}).get("exitCode", "0") for event in ends]
+    return int(codes[-1]) if codes else 0
+
+
+def _container_state(seen: dict[str, Any], exit_code: int) -> ContainerState:
     state, config = seen["State"], seen["Config"]
     labels: dict[str, str] = config.get("Labels") or {}
     health: Any = (state.get("Health") or {}).get("Status") or ""
@@ -220,7 +233,7 @@ def _container_state(seen: dict[str, Any]) -> ContainerState:
         image=config.get("Image") or "",
         status=state["Status"],
         health="" if health == "none" else health,
-        exit_code=int(state.get("ExitCode") or 0),
+        exit_code=exit_code,
         out_of_memory=bool(state.get("OOMKilled")),
         restart_count=int(seen.get("RestartCount") or 0),
         started_at=state.get("StartedAt") or "",

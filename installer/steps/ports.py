@@ -33,9 +33,10 @@ class ProbeReading(_Seen, frozen=True, kw_only=True):
 
 
 class ContainerState(_Seen, frozen=True, kw_only=True):
-    """A container as the engine describes it. `health` is Docker's word, or "" where the image has no health check.
+    """A container as the engine describes it.
 
-    `profile`, `registry_revision`, `image_digest` and `fingerprint` are read from our labels (`app.slipway.…`).
+    `exit_code` is that of its last end, also after it was started anew; `health` is Docker's word, or "" where the
+    image has no health check. `profile`, `registry_revision`, `image_digest` and `fingerprint` are read from our labels (`app.slipway.…`).
     """
 
     id: str

@@ -343,3 +343,21 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+def test_a_container_that_was_started_anew_still_tells_how_it_ended(
+    engine: DockerEngine, rig: Rig, folder: Path
+) -> None:
+    killed = source(rig.registry, rig.variant("ends-137", standin={"STANDIN_FAIL": "killed"}).standin)
+    engine.pull(killed, Reports(), Cancel())
+    file = write(folder, service(killed, free_port(), restart="on-failure:9"))
+    ComposeStack().up(file, Cancel())
+    seen = {}
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and "running" not in seen:
+        (container,) = engine.containers(PROJECT)
+        if container.restart_count:
+            seen[container.status] = container.exit_code
+        time.sleep(0.05)
+    ComposeStack().down(file)
+    assert seen.get("running") == 137, seen

@@ -40,10 +40,15 @@ EVENTS = [
     *("started start", "notice start", "finished start", "started smoke", "proved", "finished smoke", "settled"),
 ]
 DEPENDS_ON_THE_MACHINE = "notice probe"
-AT_THE_END = ("proved", "finished smoke", "settled")
+AT_THE_END = ("finished start", "started smoke", "proved", "finished smoke", "settled")
 """So close to the end that a signal may come too late."""
-WITH_A_SERVER = ("started smoke", *AT_THE_END)
+WITH_A_SERVER = ("started smoke", "proved", "finished smoke", "settled")
 """Here the next run finds a server that it did not start, and that a Ctrl-C does not take away."""
+INTERRUPTED = (
+    *("notice probe", "middle progress image", "middle progress weights", "started files", "started gate"),
+    *("started start", "notice start", "started smoke", "settled"),
+)
+"""One in each step; a dry run is cancelled after every event that there is (tests/steps/test_install.py)."""
 NAMESPACE = "kills"
 LOADS_FOR_SECONDS = "0.9"
 IMAGE_BYTES_PER_S = 8_000_000
@@ -141,6 +146,21 @@ def survive(lane: Lane, name: str) -> None:
     assert lane.world.half_written(killed=True) == []
     assert lane.has_only_ours()
 
+    ended = killed
+    if name in INTERRUPTED:
+        ended = interrupt(lane, name, killed)
+
+    after = lane.install()
+    assert after.code == 0, after.stderr
+    assert lane.reuses(ended, after)
+    assert lane.world.half_written() == []
+    assert list(lane.world.home.rglob("*.part")) == []
+    (container,) = lane.world.containers()
+    assert container["State"]["Running"]
+
+
+def interrupt(lane: Lane, name: str, killed: Ended) -> Ended:
+    """Press Ctrl-C at the same event of the next run; what that run started is gone, what was whole stays."""
     if name in WITH_A_SERVER:
         killed = lane.install()
         assert killed.code == 0, killed.stderr
@@ -159,14 +179,7 @@ def survive(lane: Lane, name: str) -> None:
     if not was_too_late:
         assert (ended.problem["kind"], ended.events[-1]["outcome"]) == ("interrupted", "cancelled")
         assert lane.world.all_containers() == []
-
-    after = lane.install()
-    assert after.code == 0, after.stderr
-    assert lane.reuses(ended, after)
-    assert lane.world.half_written() == []
-    assert list(lane.world.home.rglob("*.part")) == []
-    (container,) = lane.world.containers()
-    assert container["State"]["Running"]
+    return ended
 
 
 @pytest.fixture(scope="module")
