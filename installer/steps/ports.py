@@ -36,7 +36,8 @@ class ContainerState(_Seen, frozen=True, kw_only=True):
     """A container as the engine describes it.
 
     `exit_code` is that of its last end, also after it was started anew; `health` is Docker's word, or "" where the
-    image has no health check. `profile`, `registry_revision`, `image_digest` and `fingerprint` are read from our labels (`app.slipway.…`).
+    image has no health check. `profile`, `registry_revision`, `image_digest` and `fingerprint` are read from our
+    labels (`app.slipway.…`).
     """
 
     id: str
