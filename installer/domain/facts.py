@@ -231,12 +231,6 @@ class Facts(_Fact, frozen=True, kw_only=True):
         gpus = tuple(msgspec.structs.replace(gpu, cuda=cuda) if gpu.uuid == uuid else gpu for gpu in self.nvidia.gpus)
         return msgspec.structs.replace(self, nvidia=msgspec.structs.replace(self.nvidia, gpus=gpus))
 
-    def with_data_root_free(self, free_bytes: int) -> Facts:
-        """Return these facts with the free bytes of the engine's own disk, as a container saw them."""
-        return msgspec.structs.replace(
-            self, engine=msgspec.structs.replace(self.engine, data_root_free_bytes=free_bytes)
-        )
-
 
 def from_json(text: str | bytes, path: str = "") -> Facts:
     """Read recorded facts, with or without a UTF-8 byte order mark (Windows' editors and shells write one).

@@ -1,7 +1,7 @@
 """The ladder: after a failed start, the same plan with one setting lowered, chosen by where it failed.
 
-It only lowers. Below a value that the person chose it needs consent. Source of the rungs: `facts` of public runs and
-the first source document's three attempts (0.88: no cache; 0.95: gate; 0.94: ready).
+It only lowers. Below a value that the person chose it needs consent. Source of the rungs: where public runs
+failed, and `spike-2026-04-rtx5090`'s three attempts (0.88: no cache; 0.95: gate; 0.94: ready).
 """
 
 from __future__ import annotations
