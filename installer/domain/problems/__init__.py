@@ -1,0 +1,318 @@
+"""Problems: everything that can go wrong, as values. Sentences about them live in `installer.text`.
+
+One frozen class per kind, its figures as typed fields, one file per family. The family gives the exit code. A Problem
+never holds a secret and never a guess: what is not known is `Unknown...`, with the lines that were seen.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from installer.domain.problems.base import (
+    Action,
+    Bug,
+    Cancelled,
+    InstallerError,
+    Interrupted,
+    Problem,
+    Tagged,
+    snake_case,
+)
+from installer.domain.problems.disk import DiskFull, DiskProblem, NotWritable
+from installer.domain.problems.docker import (
+    ComposeMissing,
+    ComposeTooOld,
+    DockerProblem,
+    EngineDown,
+    EngineFailed,
+    EngineIsPodman,
+    EngineLost,
+    EngineNoPermission,
+    EngineNotInstalled,
+    EngineNotLinux,
+    EngineTimedOut,
+    NoSuchPlatform,
+    NvidiaToolkitMissing,
+)
+from installer.domain.problems.graphics_card import (
+    CapabilityTooLow,
+    DoesNotFit,
+    DriverLibraryMismatch,
+    DriverNotLoaded,
+    DriverTooOld,
+    GpuLost,
+    GpuMemoryUnknown,
+    GpuNotInContainer,
+    GpuProblem,
+    GpuReadFailed,
+    GpuReadTimedOut,
+    MemoryHiddenByWsl2,
+    MigNotServed,
+    NoGpu,
+    NoNvidiaDriver,
+    NotEnoughFreeMemory,
+    NotEnoughHostMemory,
+    NothingFits,
+    NvidiaNoPermission,
+    ProfileBlocked,
+)
+from installer.domain.problems.network import (
+    AccessNotGranted,
+    BadToken,
+    CaptivePortal,
+    DigestGone,
+    ImageUnknown,
+    NetworkProblem,
+    NotResolvedYet,
+    RateLimited,
+    RegistryDenied,
+    RepoUnknown,
+    ServerError,
+    Stalled,
+    TlsNotTrusted,
+    TokenNeeded,
+    Truncated,
+    Unreachable,
+    WrongContent,
+)
+from installer.domain.problems.registry import (
+    EvidenceNotReproduced,
+    LicenceTagMissing,
+    NotServedYet,
+    RegistryExpired,
+    RegistryRecalled,
+    SignatureInvalid,
+    SigningNotInstalled,
+)
+from installer.domain.problems.smoke import NotAnswering, SmokeFailed, SmokeProblem
+from installer.domain.problems.start import (
+    ContainerExited,
+    ContainerKilled,
+    ContainerNotOurs,
+    CudaOutOfMemory,
+    FreeBelowUtilisation,
+    KvCacheTooSmall,
+    NeverHealthy,
+    NoCacheBlocks,
+    PortTaken,
+    RelaxRefused,
+    StartProblem,
+    StateBlocksTooFew,
+    UnknownArgument,
+)
+from installer.domain.problems.usage import (
+    AlreadyRunning,
+    BadArguments,
+    BadChoice,
+    CardHeldByStack,
+    ConsentNeeded,
+    EditedByHand,
+    FileUnreadable,
+    LicenceNotAccepted,
+    MalformedFile,
+    NotInstalled,
+    UnknownName,
+    UsageProblem,
+)
+
+__all__ = [
+    "AccessNotGranted",
+    "Action",
+    "AlreadyRunning",
+    "AnyProblem",
+    "BadArguments",
+    "BadChoice",
+    "BadToken",
+    "Bug",
+    "Cancelled",
+    "CapabilityTooLow",
+    "CaptivePortal",
+    "CardHeldByStack",
+    "ComposeMissing",
+    "ComposeTooOld",
+    "ConsentNeeded",
+    "ContainerExited",
+    "ContainerKilled",
+    "ContainerNotOurs",
+    "CudaOutOfMemory",
+    "DigestGone",
+    "DiskFull",
+    "DiskProblem",
+    "DockerProblem",
+    "DoesNotFit",
+    "DriverLibraryMismatch",
+    "DriverNotLoaded",
+    "DriverTooOld",
+    "EditedByHand",
+    "EngineDown",
+    "EngineFailed",
+    "EngineIsPodman",
+    "EngineLost",
+    "EngineNoPermission",
+    "EngineNotInstalled",
+    "EngineNotLinux",
+    "EngineTimedOut",
+    "EvidenceNotReproduced",
+    "FileUnreadable",
+    "FreeBelowUtilisation",
+    "GpuLost",
+    "GpuMemoryUnknown",
+    "GpuNotInContainer",
+    "GpuProblem",
+    "GpuReadFailed",
+    "GpuReadTimedOut",
+    "ImageUnknown",
+    "InstallerError",
+    "Interrupted",
+    "KvCacheTooSmall",
+    "LicenceNotAccepted",
+    "LicenceTagMissing",
+    "MalformedFile",
+    "MemoryHiddenByWsl2",
+    "MigNotServed",
+    "NetworkProblem",
+    "NeverHealthy",
+    "NoCacheBlocks",
+    "NoGpu",
+    "NoNvidiaDriver",
+    "NoSuchPlatform",
+    "NotAnswering",
+    "NotEnoughFreeMemory",
+    "NotEnoughHostMemory",
+    "NotInstalled",
+    "NotResolvedYet",
+    "NotServedYet",
+    "NotWritable",
+    "NothingFits",
+    "NvidiaNoPermission",
+    "NvidiaToolkitMissing",
+    "PortTaken",
+    "Problem",
+    "ProfileBlocked",
+    "RateLimited",
+    "RegistryDenied",
+    "RegistryExpired",
+    "RegistryRecalled",
+    "RelaxRefused",
+    "RepoUnknown",
+    "ServerError",
+    "SignatureInvalid",
+    "SigningNotInstalled",
+    "SmokeFailed",
+    "SmokeProblem",
+    "Stalled",
+    "StartProblem",
+    "StateBlocksTooFew",
+    "Tagged",
+    "TlsNotTrusted",
+    "TokenNeeded",
+    "Truncated",
+    "UnknownArgument",
+    "UnknownName",
+    "Unreachable",
+    "UsageProblem",
+    "WrongContent",
+    "kinds",
+    "snake_case",
+    "to_json",
+]
+
+AnyProblem = (
+    BadArguments
+    | MalformedFile
+    | FileUnreadable
+    | UnknownName
+    | BadChoice
+    | LicenceNotAccepted
+    | EditedByHand
+    | ConsentNeeded
+    | NotInstalled
+    | AlreadyRunning
+    | CardHeldByStack
+    | NotServedYet
+    | EvidenceNotReproduced
+    | LicenceTagMissing
+    | SignatureInvalid
+    | RegistryExpired
+    | RegistryRecalled
+    | SigningNotInstalled
+    | NoNvidiaDriver
+    | DriverNotLoaded
+    | DriverLibraryMismatch
+    | NvidiaNoPermission
+    | GpuReadTimedOut
+    | GpuLost
+    | GpuReadFailed
+    | NoGpu
+    | DriverTooOld
+    | CapabilityTooLow
+    | GpuMemoryUnknown
+    | MigNotServed
+    | DoesNotFit
+    | NotEnoughFreeMemory
+    | NotEnoughHostMemory
+    | MemoryHiddenByWsl2
+    | GpuNotInContainer
+    | ProfileBlocked
+    | NothingFits
+    | EngineNotInstalled
+    | EngineDown
+    | EngineNoPermission
+    | EngineTimedOut
+    | EngineIsPodman
+    | EngineNotLinux
+    | EngineFailed
+    | EngineLost
+    | NvidiaToolkitMissing
+    | ComposeMissing
+    | ComposeTooOld
+    | NoSuchPlatform
+    | Unreachable
+    | TlsNotTrusted
+    | Stalled
+    | CaptivePortal
+    | ServerError
+    | RateLimited
+    | ImageUnknown
+    | DigestGone
+    | RegistryDenied
+    | TokenNeeded
+    | AccessNotGranted
+    | RepoUnknown
+    | BadToken
+    | WrongContent
+    | Truncated
+    | NotResolvedYet
+    | DiskFull
+    | NotWritable
+    | PortTaken
+    | KvCacheTooSmall
+    | NoCacheBlocks
+    | StateBlocksTooFew
+    | FreeBelowUtilisation
+    | CudaOutOfMemory
+    | UnknownArgument
+    | ContainerExited
+    | ContainerKilled
+    | NeverHealthy
+    | RelaxRefused
+    | ContainerNotOurs
+    | SmokeFailed
+    | NotAnswering
+    | Interrupted
+    | Bug
+)
+"""Every kind there is: matched exhaustively, so that a kind without a sentence does not type-check."""
+
+
+def to_json(problem: Problem) -> dict[str, object]:
+    """Return a Problem as plain JSON values, with its kind, family and exit code."""
+    values: dict[str, object] = msgspec.to_builtins(problem)
+    return values | {"family": problem.family, "exit_code": problem.exit_code, "advice": problem.advice}
+
+
+def kinds() -> tuple[type[Problem], ...]:
+    """Return every concrete kind, in the order in which they stand here."""
+    families = (UsageProblem, GpuProblem, DockerProblem, NetworkProblem, DiskProblem, StartProblem, SmokeProblem)
+    found = [kind for family in families for kind in family.__subclasses__()]
+    return (*found, Interrupted, Bug)

@@ -1,0 +1,88 @@
+"""What a Problem is, whatever its family."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import TYPE_CHECKING, ClassVar
+
+import msgspec
+
+if TYPE_CHECKING:
+    from installer.domain.problems import AnyProblem
+
+
+class Action(StrEnum):
+    """What a person can do about a Problem; a window draws a button from it."""
+
+    CORRECT_INPUT = "correct_input"
+    CHECK_AGAIN = "check_again"
+    TRY_AGAIN = "try_again"
+    FREE_MEMORY = "free_memory"
+    CHOOSE_ANOTHER = "choose_another"
+    INSTALL = "install"
+    START = "start"
+    SIGN_IN = "sign_in"
+    CONSENT = "consent"
+    REPORT = "report"
+
+
+def snake_case(name: str) -> str:
+    """Return a class name as a JSON kind: `DiskFull` is `disk_full`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+class Tagged(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=snake_case):
+    """A value that says in its JSON which kind it is."""
+
+    @property
+    def kind(self) -> str:
+        """Return the kind as it is written in JSON."""
+        return snake_case(type(self).__name__)
+
+
+class Problem(Tagged, frozen=True, kw_only=True):
+    """A failure or an advice. `exit_code` and `family` belong to the kind, `advice` means that nothing is blocked."""
+
+    family: ClassVar[str] = "bug"
+    exit_code: ClassVar[int] = 1
+    action: ClassVar[Action] = Action.REPORT
+    advice: ClassVar[bool] = False
+
+    @property
+    def command(self) -> str | None:
+        """Return a command that a person can copy to mend this, or None."""
+        return None
+
+    @property
+    def technical(self) -> tuple[str, ...]:
+        """Return lines for whoever wants to look closer, as they were seen and in no language of ours."""
+        detail = getattr(self, "detail", "")
+        return tuple(str(detail).splitlines())
+
+
+class InstallerError(Exception):
+    """Carries a Problem up to the one place that shows it."""
+
+    def __init__(self, problem: AnyProblem) -> None:
+        super().__init__(problem.kind)
+        self.problem = problem
+
+
+class Cancelled(BaseException):
+    """The person stopped the run. Not an Exception, so that no handler swallows it."""
+
+
+class Interrupted(Problem, frozen=True, kw_only=True):
+    """The person stopped the run."""
+
+    family = "cancelled"
+    exit_code = 130
+    action = Action.TRY_AGAIN
+
+
+class Bug(Problem, frozen=True, kw_only=True):
+    """A fault of Slipway's own."""
+
+    error: str
+    where: str = ""

@@ -1,0 +1,164 @@
+"""The graphics card, its driver and its memory."""
+
+from __future__ import annotations
+
+from installer.domain.problems.base import Action, Problem
+
+
+class GpuProblem(Problem, frozen=True, kw_only=True):
+    """The graphics card, its driver or its memory."""
+
+    family = "gpu"
+    exit_code = 10
+    action = Action.CHECK_AGAIN
+
+
+class NoNvidiaDriver(GpuProblem, frozen=True, kw_only=True):
+    """NVML's library is not there: no driver, or no NVIDIA card."""
+
+    action = Action.INSTALL
+    wsl2: bool = False
+
+
+class DriverNotLoaded(GpuProblem, frozen=True, kw_only=True):
+    """The library is there but the kernel module does not answer."""
+
+    action = Action.START
+    detail: str = ""
+
+
+class DriverLibraryMismatch(GpuProblem, frozen=True, kw_only=True):
+    """Kernel module and user library are of different versions, as after an update without a restart."""
+
+    detail: str = ""
+
+
+class NvidiaNoPermission(GpuProblem, frozen=True, kw_only=True):
+    """The driver is there but refuses this user."""
+
+    detail: str = ""
+
+
+class GpuReadTimedOut(GpuProblem, frozen=True, kw_only=True):
+    """The driver did not answer in time and the reading was ended."""
+
+    seconds: float
+
+
+class GpuLost(GpuProblem, frozen=True, kw_only=True):
+    """The card fell off the bus."""
+
+    detail: str = ""
+
+
+class GpuReadFailed(GpuProblem, frozen=True, kw_only=True):
+    """The driver answered with an error that has no kind of its own."""
+
+    action = Action.REPORT
+    detail: str
+
+
+class NoGpu(GpuProblem, frozen=True, kw_only=True):
+    """The driver is there and lists no card."""
+
+
+class DriverTooOld(GpuProblem, frozen=True, kw_only=True):
+    """The image needs a newer CUDA than this driver can run."""
+
+    action = Action.INSTALL
+    driver: str
+    driver_cuda: str
+    image: str
+    image_cuda: str
+    wsl2: bool = False
+
+
+class CapabilityTooLow(GpuProblem, frozen=True, kw_only=True):
+    """The profile's kernels do not exist for this card's compute capability."""
+
+    action = Action.CHOOSE_ANOTHER
+    profile: str
+    capability: str
+    needed: str
+
+
+class GpuMemoryUnknown(GpuProblem, frozen=True, kw_only=True):
+    """The card's memory cannot be read; `state` is one of the three missing states."""
+
+    gpu: str
+    state: str
+
+
+class MigNotServed(GpuProblem, frozen=True, kw_only=True):
+    """The card is split by MIG; instances are not served."""
+
+    action = Action.CHOOSE_ANOTHER
+    gpu: str
+
+
+class DoesNotFit(GpuProblem, frozen=True, kw_only=True):
+    """The profile needs more than this card can give it; `limit` names the term that is short."""
+
+    action = Action.CHOOSE_ANOTHER
+    profile: str
+    gpu: str
+    needed_bytes: int
+    available_bytes: int
+    limit: str
+
+
+class NotEnoughFreeMemory(GpuProblem, frozen=True, kw_only=True):
+    """vLLM's start gate would refuse: too much of the card is in use by others."""
+
+    action = Action.FREE_MEMORY
+    gpu: str
+    free_bytes: int
+    total_bytes: int
+    needed_bytes: int
+    holders: tuple[str, ...] = ()
+
+    @property
+    def short_bytes(self) -> int:
+        """Return how many bytes must be freed."""
+        return max(0, self.needed_bytes - self.free_bytes)
+
+
+class NotEnoughHostMemory(GpuProblem, frozen=True, kw_only=True):
+    """The engine's memory is smaller than loading this checkpoint takes."""
+
+    advice = True
+    memory_bytes: int
+    needed_bytes: int
+    wsl2: bool = False
+
+
+class MemoryHiddenByWsl2(GpuProblem, frozen=True, kw_only=True):
+    """WSL2 keeps a share of the card's memory that the driver's figure does not show."""
+
+    advice = True
+    gpu: str
+    hidden_bytes: int
+
+
+class GpuNotInContainer(GpuProblem, frozen=True, kw_only=True):
+    """A container was started with the card and CUDA did not find it there."""
+
+    gpu: str
+    cuda_error: int | None
+    detail: str = ""
+
+
+class ProfileBlocked(GpuProblem, frozen=True, kw_only=True):
+    """A measured failure of this profile on this class of card, with its source."""
+
+    action = Action.CHOOSE_ANOTHER
+    profile: str
+    reason: str
+    source: str
+
+
+class NothingFits(GpuProblem, frozen=True, kw_only=True):
+    """No profile of the registry runs on this machine as it is."""
+
+    action = Action.CHOOSE_ANOTHER
+    gpu: str
