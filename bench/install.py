@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from installer.cli import doors
+from installer import doors
 from installer.domain.choices import Choices
 from installer.domain.plan import Plan
 from installer.steps import install

@@ -14,10 +14,11 @@ def main() -> int:
 
         print(f"slipway {__version__}")
         return 0
-    from installer.cli.main import run, run_nvml_child
-
     if argv == ["--nvml-child"]:
-        return run_nvml_child()
+        from installer import doors
+
+        return doors.nvml_child()
+    from installer.cli.main import run
 
     return run(argv)
 

@@ -14,8 +14,8 @@ from datetime import UTC, datetime, time
 from pathlib import Path
 
 from installer.adapters.signed_registry import pack
-from installer.cli.doors import registry_texts
 from installer.domain.registry import parse
+from installer.doors import registry_texts
 from installer.steps.kept_registry import Payload
 from installer.steps.registry_tools import check
 

@@ -46,13 +46,6 @@ def run(argv: list[str]) -> int:
         return _fail(output, _bug(error))
 
 
-def run_nvml_child() -> int:
-    """Be the child that asks the graphics driver: a frozen Slipway has no other program to start for it."""
-    from installer.adapters.nvml_child import main
-
-    return main()
-
-
 def _speak_the_language_of_the_answers(session: Session, argv: list[str]) -> None:
     if getattr(session.arguments, "answers", None) and not _named_language(argv) and session.choices.language:
         session.output.text = Text(session.choices.language)

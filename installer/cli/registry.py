@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from installer.cli import doors
+from installer import doors
 from installer.cli.session import Session
 from installer.domain import registry as registries
 from installer.domain.problems import UsageProblem

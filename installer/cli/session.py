@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from installer.cli import doors
+from installer import doors
 from installer.cli.arguments import chosen
 from installer.cli.output import Output
 from installer.domain import choices as choice_files

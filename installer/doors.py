@@ -1,4 +1,4 @@
-"""The composition root of the command line: which adapters stand behind the ports."""
+"""The composition root of both front ends: which adapters stand behind the ports."""
 
 from __future__ import annotations
 
@@ -155,3 +155,10 @@ def dry_run(recorded: Facts, registry: Registry, speed: float, fail: str | None)
     from installer.adapters.dryrun import dry_run_ports
 
     return dry_run_ports(recorded, registry, speed=speed, fail=fail)
+
+
+def nvml_child() -> int:
+    """Be the child that asks the graphics driver: a frozen Slipway has no other program to start for it."""
+    from installer.adapters.nvml_child import main
+
+    return main()
