@@ -7,6 +7,7 @@
 <home>/chat/smoke.json             the last proof, and of which container
 <home>/chat/figures.json           what the last start told of its memory, beside what was predicted
 <home>/chat/events.jsonl           what the last runs told
+<home>/wizard.json                 where the wizard was left, and what was chosen so far
 <home>/calibrations.json           what the starts on each card taught
 <home>/sources/<profile>.json      what the network said last
 <home>/models/<repo>/<commit>/     weights, unless they lie elsewhere
@@ -34,6 +35,7 @@ from installer.domain.facts import Calibration
 from installer.domain.plan import Plan
 from installer.domain.problems import AlreadyRunning, DiskFull, InstallerError, MalformedFile, NotInstalled, NotWritable
 from installer.domain.sources import Sources
+from installer.steps.bookmark import Bookmark
 from installer.steps.events import Event, Progress
 from installer.steps.smoke import SmokeReport
 
@@ -92,6 +94,21 @@ class Home:
             for draft in folder.glob(f".*{DRAFT}"):
                 with contextlib.suppress(OSError):
                     draft.unlink()
+
+    def bookmark(self) -> Bookmark | None:
+        """Return where the wizard was left, or None; a file that cannot be read is no bookmark."""
+        try:
+            return _read(self.folder / "wizard.json", Bookmark)
+        except InstallerError:
+            return None
+
+    def save_bookmark(self, bookmark: Bookmark) -> None:
+        """Keep where the wizard is."""
+        write_atomically(self.folder / "wizard.json", _json(bookmark))
+
+    def forget_bookmark(self) -> None:
+        """Begin at the first page the next time."""
+        (self.folder / "wizard.json").unlink(missing_ok=True)
 
     def calibrations(self) -> tuple[Calibration, ...]:
         """Return what the starts on this machine taught; a file that cannot be read taught nothing."""

@@ -1,0 +1,124 @@
+"""Options: folder, port, keys, start at sign-in. What is left alone, Slipway decides."""
+
+from __future__ import annotations
+
+from PySide6.QtGui import QIntValidator
+from PySide6.QtWidgets import QCheckBox, QFileDialog, QLineEdit
+
+from installer.steps.bookmark import Page
+from installer.ui.conductor import Conductor
+from installer.ui.pages.base import PageWidget
+from installer.ui.widgets.basics import Button, Label, add, row
+from installer.ui.widgets.cards import Card
+
+
+class OptionsPage(PageWidget):
+    """The sixth page. There is no switch for the network: the server listens on 127.0.0.1 only."""
+
+    page = Page.OPTIONS
+
+    def __init__(self, conductor: Conductor) -> None:
+        super().__init__(conductor)
+        self._folder_card, self._folder_name, self._folder_words = Card(), Label("heading"), Label("caption")
+        self._folder = QLineEdit()
+        self._folder.editingFinished.connect(self._chose_folder)
+        self._browse = Button("", "folder", on_click=self._pick_folder)
+        line = row(self._folder, self._browse)
+        line.setStretch(0, 1)
+        self._folder_card.box.addWidget(self._folder_name)
+        self._folder_card.box.addLayout(line)
+        self._folder_card.box.addWidget(self._folder_words)
+
+        self._port_card, self._port_name, self._port_words = Card(), Label("heading"), Label("caption")
+        self._port = QLineEdit()
+        self._port.setMaximumWidth(140)
+        self._port.setValidator(QIntValidator(1, 65535, self))
+        self._port.editingFinished.connect(self._chose_port)
+        self._port_card.box.addWidget(self._port_name)
+        self._port_card.box.addWidget(self._port)
+        self._port_card.box.addWidget(self._port_words)
+
+        self._key_card, self._key_name, self._key_words = Card(), Label("heading"), Label("caption")
+        self._key = QLineEdit()
+        self._key.setEchoMode(QLineEdit.EchoMode.Password)
+        self._key.editingFinished.connect(lambda: conductor.use_api_key(self._key.text()))
+        self._token = QLineEdit()
+        self._token.setEchoMode(QLineEdit.EchoMode.Password)
+        self._token.editingFinished.connect(lambda: conductor.use_token(self._token.text()))
+        self._token_name, self._token_words = Label("heading"), Label("caption")
+        add(
+            self._key_card.box,
+            self._key_name,
+            self._key,
+            self._key_words,
+            self._token_name,
+            self._token,
+            self._token_words,
+        )
+
+        self._start_card = Card()
+        self._autostart = QCheckBox()
+        self._autostart.clicked.connect(lambda on: conductor.choose(autostart=on))
+        self._start_card.box.addWidget(self._autostart)
+        add(self.body, self._folder_card, self._port_card, self._key_card, self._start_card)
+
+    def retranslate(self) -> None:
+        _ = self.text.gettext
+        self.title.setText(_("Options"))
+        self.lead.setText(_("All of this may stay as it is."))
+        self._folder_name.setText(self.text.choice_name("folder"))
+        self._folder.setAccessibleName(self._folder_name.text())
+        self._browse.say(_("Browse"), _("Browse for a folder for the models"))
+        self._port_name.setText(self.text.choice_name("port"))
+        self._port.setAccessibleName(self._port_name.text())
+        self._port_words.setText(
+            _("The server listens at 127.0.0.1 only: other computers in the network do not reach it.")
+        )
+        self._key_name.setText(self.text.choice_name("api_key"))
+        self._key.setAccessibleName(self._key_name.text())
+        self._key.setPlaceholderText(_("a new one is made"))
+        self._key_words.setText(_("Programs that use the server need it. It is kept in a file that only you can read."))
+        self._token_name.setText(self.text.choice_name("hf_token"))
+        self._token.setAccessibleName(self._token_name.text())
+        self._token_words.setText(_("Only for models whose publisher asks for a sign-in. It never reaches the server."))
+        self._autostart.setText(_("Start when I sign in"))
+        self._autostart.setAccessibleName(self._autostart.text())
+
+    def show_flow(self) -> None:
+        flow = self.flow
+        if flow is None or flow.facts is None:
+            return
+        engine = flow.facts.engine
+        self._folder.setEnabled(not engine.docker_desktop)
+        self._browse.setVisible(not engine.docker_desktop)
+        if not self._folder.hasFocus():
+            self._folder.setText(flow.choices.folder or flow.facts.weights_folder.path)
+        self._folder_words.setText(self._room(engine.docker_desktop, flow.facts.weights_folder.free_bytes))
+        if not self._port.hasFocus():
+            port = flow.choices.port or (flow.plan.port if flow.plan else next(iter(flow.facts.ports.free), 8000))
+            self._port.setText(str(port))
+        self._autostart.setChecked(flow.choices.autostart)
+
+    def _room(self, docker_desktop: bool, free_bytes: int | None) -> str:
+        _ = self.text.gettext
+        if docker_desktop:
+            return _(
+                "Docker Desktop keeps models on its own disk, which reads them much faster. Docker Desktop's settings, "
+                "Resources, say where that disk lies and move it."
+            )
+        return "" if free_bytes is None else _("{free} free", free=self.text.gb(free_bytes))
+
+    def _chose_folder(self) -> None:
+        folder = self._folder.text().strip() or None
+        known = self.flow.facts.weights_folder.path if self.flow and self.flow.facts else None
+        if folder != known:
+            self.conductor.choose_folder(folder)
+
+    def _pick_folder(self) -> None:
+        folder = QFileDialog.getExistingDirectory(self, self._folder_name.text(), self._folder.text())
+        if folder:
+            self._folder.setText(folder)
+            self._chose_folder()
+
+    def _chose_port(self) -> None:
+        self.conductor.choose(port=int(self._port.text()) if self._port.text() else None)

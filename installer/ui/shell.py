@@ -1,0 +1,215 @@
+"""The shell: step list, page, footer. It asks the page what the footer says, and the conductor to move."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QCloseEvent, QIcon, QKeySequence, QShortcut
+from PySide6.QtWidgets import QMainWindow, QMessageBox, QSizePolicy, QStackedWidget, QWidget
+
+from installer.domain.problems import RelaxRefused
+from installer.steps.bookmark import Page
+from installer.ui import theme
+from installer.ui.conductor import Conductor
+from installer.ui.icons import pixmap
+from installer.ui.pages.base import PageWidget
+from installer.ui.pages.card import CardPage
+from installer.ui.pages.docker import DockerPage
+from installer.ui.pages.done import DonePage
+from installer.ui.pages.installation import InstallationPage
+from installer.ui.pages.model import ModelPage
+from installer.ui.pages.options import OptionsPage
+from installer.ui.pages.overview import OverviewPage
+from installer.ui.pages.summary import SummaryPage
+from installer.ui.pages.version import VersionPage
+from installer.ui.pages.welcome import WelcomePage
+from installer.ui.widgets.basics import Button, Icon, Label, add, column, row
+from installer.ui.widgets.step_list import StepList
+
+SIZE, SMALLEST = QSize(960, 680), QSize(860, 600)
+SIDE_WIDTH = 232
+PAGES: tuple[type[PageWidget], ...] = (
+    WelcomePage,
+    CardPage,
+    DockerPage,
+    ModelPage,
+    VersionPage,
+    OptionsPage,
+    SummaryPage,
+    InstallationPage,
+    DonePage,
+)
+WAIT_AT_CLOSE_SECONDS = 20.0
+
+
+class Shell(QMainWindow):
+    """The window."""
+
+    def __init__(self, conductor: Conductor) -> None:
+        super().__init__()
+        self.conductor = conductor
+        self.setMinimumSize(SMALLEST)
+        self.resize(SIZE)
+        self.setWindowIcon(QIcon(pixmap("slipway", "text", 64)))
+        self._steps = StepList(tuple(Page), lambda step: conductor.back_to(Page(step)))
+        self.pages = {kind.page: kind(conductor) for kind in PAGES if kind.page is not None}
+        self.overview = OverviewPage(conductor)
+        self._stack = QStackedWidget()
+        for page in (*self.pages.values(), self.overview):
+            self._stack.addWidget(page)
+        self._cancel = Button(on_click=self._ask_to_leave)
+        self._back = Button(on_click=conductor.back)
+        self.next = Button("primary", on_click=self._go_on)
+        self.next.setDefault(True)
+        self._has_arrived = True
+        self._lay_out()
+        for signal in (conductor.flow_changed, conductor.busy_changed, conductor.status_changed):
+            signal.connect(self.refresh)
+        conductor.text_changed.connect(self.retranslate)
+        conductor.question.connect(self._ask)
+        QShortcut(QKeySequence(Qt.Key.Key_Return), self, self._go_on)
+        QShortcut(QKeySequence(Qt.Key.Key_Enter), self, self._go_on)
+        QShortcut(QKeySequence("Alt+Left"), self, conductor.back)
+        self.retranslate()
+
+    def _lay_out(self) -> None:
+        self._name = Label("heading", "Slipway")
+        self._name.setWordWrap(False)
+        brand = row(Icon("slipway", "text", 28), self._name, spacing=10)
+        brand.addStretch(1)
+        side = QWidget()
+        side.setProperty("part", "side")
+        side.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        side.setMinimumWidth(SIDE_WIDTH)
+        side.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Expanding)
+        left = column(24, (16, 24, 16, 16))
+        left.addLayout(brand)
+        left.addWidget(self._steps)
+        left.addStretch(1)
+        side.setLayout(left)
+        footer = QWidget()
+        footer.setProperty("part", "footer")
+        footer.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        buttons = row(self._cancel)
+        buttons.setContentsMargins(32, 14, 32, 14)
+        buttons.addStretch(1)
+        add(buttons, self._back, self.next)
+        footer.setLayout(buttons)
+        self._footer = footer
+        right = column(0)
+        right.addWidget(self._stack, 1)
+        right.addWidget(footer)
+        whole = row(side, spacing=0)
+        whole.addLayout(right, 1)
+        central = QWidget()
+        central.setLayout(whole)
+        self.setCentralWidget(central)
+
+    @property
+    def current(self) -> PageWidget:
+        """Return the page that is shown."""
+        widget = self._stack.currentWidget()
+        assert isinstance(widget, PageWidget)
+        return widget
+
+    def retranslate(self) -> None:
+        """Say everything anew in the language in force."""
+        _ = self.conductor.text.gettext
+        self.setWindowTitle("Slipway")
+        self._cancel.say(_("Cancel"))
+        self._back.say(_("Back"))
+        names = {
+            Page.WELCOME: _("Welcome"),
+            Page.CARD: _("Graphics card"),
+            Page.DOCKER: _("Docker"),
+            Page.MODEL: _("Model"),
+            Page.VERSION: _("Version"),
+            Page.OPTIONS: _("Options"),
+            Page.SUMMARY: _("Summary"),
+            Page.INSTALLATION: _("Installation"),
+            Page.DONE: _("Done"),
+        }
+        states = (_("done"), _("current step"), _("to come"))
+        self._steps.say({page.value: name for page, name in names.items()}, states)
+        for page in (*self.pages.values(), self.overview):
+            page.refresh()
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show the page on which the flow is, or the overview, and what the footer may do there."""
+        before = self._stack.currentWidget()
+        overview = self.conductor.status is not None
+        page = self.conductor.flow.page if self.conductor.flow else Page.WELCOME
+        shown = self.overview if overview else self.pages[page]
+        self._stack.setCurrentWidget(shown)
+        self._steps.setVisible(not overview)
+        self._footer.setVisible(not overview)
+        self._steps.show_step(page.value, may_go_back=not self.conductor.busy and page is not Page.DONE)
+        shown.refresh()
+        if shown is not before:
+            self._arrive(shown)
+        self._show_footer(shown, page)
+
+    def _show_footer(self, shown: PageWidget, page: Page) -> None:
+        installing = self.conductor.busy == "installing"
+        self.next.say(shown.primary())
+        may_try_again = page is Page.INSTALLATION and not installing
+        self.next.setEnabled((shown.valid or may_try_again) and not self.conductor.busy)
+        self.next.setVisible(not installing)
+        self._back.setVisible(page not in (Page.WELCOME, Page.DONE) and not installing)
+        self._back.setEnabled(not self.conductor.busy)
+        self._cancel.setVisible(page is not Page.DONE)
+        if self._has_arrived and self.next.isEnabled():
+            self._has_arrived = False
+            self.next.setFocus()
+
+    def _arrive(self, shown: PageWidget) -> None:
+        """Begin a page: a screen reader is told its name, and Return goes on as soon as one may."""
+        if isinstance(shown, InstallationPage):
+            shown.begin()
+        self._has_arrived = True
+        self.setAccessibleName(f"Slipway – {shown.title.text()}")
+
+    def _go_on(self) -> None:
+        if self.next.isEnabled() and self.next.isVisible():
+            self.current.apply()
+
+    def _ask(self, problem: RelaxRefused) -> None:
+        _ = self.conductor.text.gettext
+        said = self.conductor.text.problem(problem)
+        box = self._question(said.sentence, _("Go on with the smaller value"), _("End the installation"))
+        self.conductor.answer(box)
+
+    def _ask_to_leave(self) -> None:
+        if self.conductor.busy == "installing":
+            if self._really_end():
+                self.conductor.cancel()
+        else:
+            self.close()
+
+    def _really_end(self) -> bool:
+        _ = self.conductor.text.gettext
+        return self._question(
+            _("End the installation? What was downloaded stays, and the next try goes on from there."),
+            _("End the installation"),
+            _("Go on installing"),
+        )
+
+    def _question(self, sentence: str, yes: str, no: str) -> bool:
+        box = QMessageBox(self)
+        box.setWindowTitle("Slipway")
+        box.setText(sentence)
+        agree = box.addButton(yes, QMessageBox.ButtonRole.AcceptRole)
+        stay = box.addButton(no, QMessageBox.ButtonRole.RejectRole)
+        box.setDefaultButton(stay)
+        box.setEscapeButton(stay)
+        box.exec()
+        return box.clickedButton() is agree
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        """Ask where something would be lost, end what goes on, wait for it, and only then close."""
+        if self.conductor.busy == "installing" and not self._really_end():
+            event.ignore()
+            return
+        self.conductor.close(WAIT_AT_CLOSE_SECONDS)
+        theme.forget()
+        event.accept()

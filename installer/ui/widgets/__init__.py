@@ -1,0 +1,1 @@
+"""Parts that pages are made of. They know values and sentences, never the flow."""

@@ -1,0 +1,86 @@
+"""Choices as cards: a radio button with everything that a person weighs beside it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QObject
+from PySide6.QtGui import QMouseEvent
+from PySide6.QtWidgets import QRadioButton
+
+from installer.ui.widgets.basics import Icon, Label, column, restyle, row
+from installer.ui.widgets.cards import Card
+
+
+class ChoiceCard(Card):
+    """One choice of several. The radio button is the control; a click anywhere on the card is one on it.
+
+    `box` takes what is shown below the head line.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("choice")
+        self.radio = QRadioButton()
+        self.radio.installEventFilter(self)
+        self.radio.toggled.connect(self._mark)
+        self.mark = VerdictMark()
+        head = row(self.radio, self.mark)
+        head.setStretch(0, 1)
+        self.box.addLayout(head)
+        self.body = column(margins=(30, 0, 0, 0))
+        self.box.addLayout(self.body)
+
+    def say(self, name: str, description: str) -> None:
+        """Give the choice its name, and to a screen reader everything that is on the card."""
+        self.radio.setText(name.replace("&", "&&"))
+        self.radio.setAccessibleName(name)
+        self.radio.setAccessibleDescription(description)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Choose by a click anywhere."""
+        if self.radio.isEnabled():
+            self.radio.setChecked(True)
+            self.radio.setFocus()
+        super().mousePressEvent(event)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Show on the card that its control has the focus."""
+        if watched is self.radio and event.type() in (QEvent.Type.FocusIn, QEvent.Type.FocusOut):
+            self.setProperty("focused", event.type() is QEvent.Type.FocusIn)
+            restyle(self)
+        return super().eventFilter(watched, event)
+
+    def _mark(self, chosen: bool) -> None:
+        self.setProperty("chosen", chosen)
+        restyle(self)
+
+
+_MARKS = {
+    "fits": ("circle-check", "good"),
+    "tight": ("triangle-alert", "warn"),
+    "no": ("circle-x", "bad"),
+    "blocked": ("ban", "muted"),
+    "ok": ("circle-check", "good"),
+    "advice": ("info", "warn"),
+    "problem": ("circle-x", "bad"),
+    "unknown": ("circle-question-mark", "muted"),
+    "waiting": ("circle", "muted"),
+    "busy": ("circle-dot", "accent"),
+}
+
+
+class VerdictMark(Label):
+    """A verdict as icon and word, never as a colour alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.icon = Icon(size=16)
+        self.word = Label("strong")
+        self.word.setWordWrap(False)
+        self._row = row(self.icon, self.word, spacing=6)
+        self.setLayout(self._row)
+
+    def show_verdict(self, kind: str, word: str) -> None:
+        """Show one of fits, tight, no, blocked, ok, advice, problem, unknown, waiting, busy with its word."""
+        name, colour = _MARKS[kind]
+        self.icon.show_as(name, colour)
+        self.word.say(word)
+        self.setMinimumWidth(self._row.sizeHint().width())

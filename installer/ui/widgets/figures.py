@@ -1,0 +1,43 @@
+"""Figures: names at the left, values at the right."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QGridLayout, QWidget
+
+from installer.ui.widgets.basics import Label
+
+
+class Figures(QWidget):
+    """A table of two columns without lines; values can be selected."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setHorizontalSpacing(16)
+        self._grid.setVerticalSpacing(6)
+        self._grid.setColumnStretch(1, 1)
+        self._rows: list[tuple[Label, Label]] = []
+
+    def show_rows(self, rows: tuple[tuple[str, str], ...]) -> None:
+        """Show these rows, in this order."""
+        while len(self._rows) < len(rows):
+            self._add()
+        for index, (name, value) in enumerate(self._rows):
+            shown = index < len(rows)
+            name.setVisible(shown)
+            value.setVisible(shown)
+            if shown:
+                name.setText(rows[index][0])
+                value.setText(rows[index][1])
+        self.setAccessibleName("; ".join(f"{name}: {value}" for name, value in rows))
+
+    def _add(self) -> None:
+        name, value = Label("caption"), Label()
+        name.setWordWrap(False)
+        value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        at = len(self._rows)
+        self._grid.addWidget(name, at, 0, Qt.AlignmentFlag.AlignTop)
+        self._grid.addWidget(value, at, 1)
+        self._rows.append((name, value))

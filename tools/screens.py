@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""Pictures of every page, in both languages and both themes, under `docs/screens`: a dry run over a recorded machine.
+
+`tools/screens.py [FOLDER] [--machine NAME] [--language de] [--theme light] [--size 960x680]`
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+from PySide6.QtWidgets import QApplication
+
+from installer.steps.bookmark import Page
+from installer.ui import theme
+from installer.ui.app import open_window
+from installer.ui.options import Options
+from installer.ui.palette import DARK, LIGHT
+from installer.ui.shell import Shell
+
+ROOT = Path(__file__).resolve().parents[1]
+FASTEST = 1000.0
+PATIENCE_SECONDS = 60.0
+
+
+def main(argv: list[str]) -> int:
+    given = argparse.ArgumentParser()
+    given.add_argument("folder", nargs="?", default=str(ROOT / "docs" / "screens"))
+    given.add_argument("--machine", default="rtx-5090-linux")
+    given.add_argument("--language", choices=("de", "en"))
+    given.add_argument("--theme", choices=("light", "dark"))
+    given.add_argument("--size", default="960x680")
+    asked = given.parse_args(argv)
+    application = QApplication([])
+    for language in (asked.language,) if asked.language else ("de", "en"):
+        for name in (asked.theme,) if asked.theme else ("light", "dark"):
+            theme.use(theme.Theme(LIGHT if name == "light" else DARK))
+            shell = open_window(Options(machine=asked.machine, dry_run=True, speed=FASTEST, language=language))
+            width, height = map(int, asked.size.split("x"))
+            shell.resize(width, height)
+            shell.show()
+            walk(application, shell, Path(asked.folder), f"{language}-{name}")
+            shell.close()
+    return 0
+
+
+def walk(application: QApplication, shell: Shell, folder: Path, suffix: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def shot(name: str) -> None:
+        for _ in range(3):
+            application.processEvents()
+        shell.grab().save(str(folder / f"{name}-{suffix}.png"))
+
+    def until(holds: Callable[[], bool]) -> None:
+        began = time.monotonic()
+        while not holds():
+            application.processEvents()
+            time.sleep(0.01)
+            if time.monotonic() - began > PATIENCE_SECONDS:
+                raise SystemExit(f"waited in vain on {shell.current.page}: {shell.conductor.problem}")
+
+    until(lambda: shell.conductor.flow is not None and not shell.conductor.busy)
+    for page in (each for each in Page if each is not Page.INSTALLATION):
+        until(lambda page=page: shell.conductor.flow.page is page and not shell.conductor.busy)  # type: ignore[misc]
+        shot(f"{list(Page).index(page) + 1}-{page.value}")
+        if page is Page.DONE:
+            break
+        if page is Page.SUMMARY:
+            shell.next.click()
+            until(lambda: bool(shell.conductor.busy))
+            began = time.monotonic()
+            until(lambda began=began: time.monotonic() - began > 0.12)  # type: ignore[misc]
+            shot("8-installation")
+            continue
+        shell.next.click()
+    shell.next.click()
+    until(lambda: shell.conductor.status is not None and not shell.conductor.busy)
+    shot("overview")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
