@@ -16,7 +16,7 @@ UV := uv==0.13.9
 VLLM := .venv-vllm
 TORCH := torch==2.13.0+cpu
 
-.PHONY: help setup setup-dev run test fix i18n bench bench-fit bench-kv lock clean distclean
+.PHONY: help setup setup-dev run demo test fix i18n bench bench-fit bench-kv lock clean distclean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -56,6 +56,9 @@ setup-dev: $(VENV)/.has-dev ## the same with the tools of the tests
 
 run: setup ## set up, then start Slipway (ARGS="detect --json" for a verb)
 	@exec $(VENV)/bin/slipway $(ARGS)
+
+demo: setup ## the window over a recorded RTX 5090: every step, and nothing is downloaded or changed
+	@exec $(VENV)/bin/slipway window --dry-run --machine rtx-5090-linux $(ARGS)
 
 test: setup-dev ## everything: style, types, layers, tests; installs what the tests need when root
 	@if [ "$$(id -u)" = 0 ]; then

@@ -124,6 +124,7 @@ def _stored_token() -> str | None:
 def real(secrets: Secrets) -> Ports:
     """Return the doors to this machine."""
     from installer.adapters.autostart import SessionAutostart
+    from installer.adapters.awake import SystemAwake
     from installer.adapters.clock import SystemClock
     from installer.adapters.engine import DockerEngine
     from installer.adapters.engine_endpoint import docker_client
@@ -147,6 +148,7 @@ def real(secrets: Secrets) -> Ports:
         server=LoopbackServer(),
         clock=SystemClock(),
         autostart=SessionAutostart(),
+        awake=SystemAwake(),
     )
 
 

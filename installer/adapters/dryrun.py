@@ -6,6 +6,7 @@ The world begins empty, is kept in memory, and ends with the process; what is ma
 
 from __future__ import annotations
 
+import contextlib
 import math
 
 import msgspec
@@ -47,6 +48,7 @@ def dry_run_ports(
         server=SimulatedServer(world),
         clock=world.clock,
         autostart=SimulatedAutostart(),
+        awake=NeverAsleep(),
     )
 
 
@@ -104,6 +106,14 @@ class RecordedMachine:
             return ""
         free = self._world.recorded.ports.free
         return "" if free and FIRST_PORT <= port < max(free) and port not in free else None
+
+
+class NeverAsleep:
+    """Asks nothing of the system; implements `Awake`."""
+
+    def held(self) -> contextlib.AbstractContextManager[bool]:
+        """Do nothing."""
+        return contextlib.nullcontext(False)
 
 
 class SimulatedAutostart:

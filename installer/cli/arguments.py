@@ -64,6 +64,7 @@ def parser(text: Text) -> argparse.ArgumentParser:
     install.add_argument("--yes", action="store_true", help=_("ask nothing; accepts no licence and no smaller value"))
     install.add_argument("--overwrite", action="store_true", help=_("replace a compose file that was edited by hand"))
     _patience(install, text)
+    verb("window", _("open the window"), machine, _dry_run(text), _answers(text))
     verb("status", _("show what is installed and whether it serves"), stack)
     start = verb("start", _("start what is installed"), stack)
     start.add_argument("--wait-engine", action="store_true", help=_("wait until Docker is up"))
@@ -146,10 +147,15 @@ def _patience(verb: argparse.ArgumentParser, text: Text) -> None:
     )
 
 
-def _choices(text: Text) -> _Parser:
-    """Make one flag per field of Choices; a flag that is not given leaves the answers file's value."""
+def _answers(text: Text) -> _Parser:
     group = _group()
     group.add_argument("--answers", metavar=text.gettext("FILE"), help=text.gettext("answers (YAML or JSON)"))
+    return group
+
+
+def _choices(text: Text) -> _Parser:
+    """Make one flag per field of Choices; a flag that is not given leaves the answers file's value."""
+    group = _answers(text)
     hints = typing.get_type_hints(Choices)
     for field in msgspec.structs.fields(Choices):
         if field.name == "language":

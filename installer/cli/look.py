@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from installer.domain.facts import Facts, Gpu, GpuMemory, GpuProcess, Missing
 from installer.domain.memory import Fit, Verdict, budget
 from installer.domain.offers import Offer, longest_context_here, offers
 from installer.domain.plan import Plan, Refusal
-from installer.domain.problems import InstallerError
+from installer.domain.problems import InstallerError, WindowNotAvailable
 from installer.steps import lifecycle, start
 from installer.steps.home import write_atomically
 from installer.steps.planning import planned
@@ -186,6 +187,20 @@ def status(session: Session) -> int:
         rows += [(name, f"{told} ({said})") for name, told, said in text.compared(seen.figures)]
     session.output.table(("", ""), rows)
     return 0
+
+
+def no_window(_: Session) -> int:
+    """Say why no window opens: where one can, it is opened before any verb is read."""
+    raise InstallerError(WindowNotAvailable(detail=why_no_window()))
+
+
+def why_no_window() -> str:
+    """Return what keeps Qt from being loaded, in its own words."""
+    try:
+        import_module("PySide6.QtWidgets")
+    except ImportError as error:
+        return str(error)
+    return ""
 
 
 def logs(session: Session) -> int:

@@ -19,6 +19,7 @@ VERBS: Mapping[str | None, Callable[[Session], int]] = {
     "status": look.status,
     "logs": look.logs,
     "install": act.install,
+    "window": look.no_window,
     "start": act.start_stack,
     "stop": act.stop_stack,
     "smoke": act.smoke,

@@ -33,6 +33,11 @@ def install(plan: Plan, job: Job) -> Installed:
     Raises InstallerError with the Problem of the step that failed, and Cancelled. Image and weights stay for the next
     try; only what this run started is taken down.
     """
+    with job.ports.awake.held():
+        return _install(plan, job)
+
+
+def _install(plan: Plan, job: Job) -> Installed:
     job.home.save_plan(plan)
     start.stop_outdated(plan, job)
     plan = _prove_room(plan, job)

@@ -6,6 +6,7 @@ Sizes are bytes, times seconds. `report` takes (done, total) in bytes; `cancel` 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -249,6 +250,14 @@ class Autostart(Protocol):
         ...
 
 
+class Awake(Protocol):
+    """The computer's standby."""
+
+    def held(self) -> AbstractContextManager[bool]:
+        """Keep the computer awake inside; the value says whether it could be asked. Never raises."""
+        ...
+
+
 class Clock(Protocol):
     """Time."""
 
@@ -278,3 +287,4 @@ class Ports:
     server: Server
     clock: Clock
     autostart: Autostart
+    awake: Awake

@@ -22,6 +22,8 @@ def words_for(problem: p.AnyProblem, t: Voice) -> ProblemText:  # noqa: C901 - a
             return usage.unknown_name(problem, t)
         case p.BadChoice():
             return usage.bad_choice(problem, t)
+        case p.WindowNotAvailable():
+            return usage.window_not_available(t)
         case p.LicenceNotAccepted():
             return usage.licence_not_accepted(problem, t)
         case p.EditedByHand():

@@ -104,6 +104,15 @@ def _limit(problem: p.BadChoice, t: Voice) -> str:
     return forms.get(problem.field) or t.quote(problem.limit)
 
 
+def window_not_available(t: Voice) -> ProblemText:
+    """Return the words for a computer on which no window can be opened."""
+    return ProblemText(
+        t.gettext("The window cannot be opened"),
+        t.gettext("The window needs an additional package or a library of the desktop that is not installed here."),
+        t.gettext("Install it with the command shown, or use the commands of the terminal: slipway --help lists them."),
+    )
+
+
 def licence_not_accepted(problem: p.LicenceNotAccepted, t: Voice) -> ProblemText:
     """Return the words for a licence that waits for consent."""
     remedy = t.gettext(

@@ -13,6 +13,7 @@ import pytest
 
 from installer import __version__
 from installer.adapters.autostart import SessionAutostart
+from installer.adapters.awake import SystemAwake
 from installer.adapters.clock import SystemClock
 from installer.adapters.dryrun import dry_run_ports
 from installer.adapters.engine import DockerEngine
@@ -147,6 +148,7 @@ def real(folder: Path, rig: Rig, patch: pytest.MonkeyPatch, *, slow: bool = Fals
             server=LoopbackServer(),
             clock=SystemClock(),
             autostart=SessionAutostart(folder=folder / "autostart"),
+            awake=SystemAwake(),
         )
         engine = msgspec.structs.replace(facts.engine, api_version=ports.engine.facts().api_version)
         yield Subject(

@@ -114,6 +114,7 @@ from installer.domain.problems.usage import (
     NotInstalled,
     UnknownName,
     UsageProblem,
+    WindowNotAvailable,
 )
 
 __all__ = [
@@ -213,6 +214,7 @@ __all__ = [
     "UnknownName",
     "Unreachable",
     "UsageProblem",
+    "WindowNotAvailable",
     "WrongContent",
     "kinds",
     "snake_case",
@@ -226,6 +228,7 @@ AnyProblem = (
     | UnknownName
     | BadChoice
     | LicenceNotAccepted
+    | WindowNotAvailable
     | EditedByHand
     | ConsentNeeded
     | NotInstalled

@@ -56,6 +56,18 @@ class BadChoice(UsageProblem, frozen=True, kw_only=True):
     limit: str
 
 
+class WindowNotAvailable(UsageProblem, frozen=True, kw_only=True):
+    """The window needs the optional package PySide6 and the libraries of a desktop; `detail` is what is missing."""
+
+    action = Action.INSTALL
+    detail: str = ""
+
+    @property
+    def command(self) -> str:
+        """Return the command that installs the package."""
+        return 'pip install "slipway[window]"'
+
+
 class LicenceNotAccepted(UsageProblem, frozen=True, kw_only=True):
     """The profile's licence asks for consent, which `--yes` does not give."""
 

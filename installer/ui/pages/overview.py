@@ -34,15 +34,6 @@ class OverviewPage(PageWidget):
         self._card.box.addLayout(head)
         add(self._card.box, self._figures, self._address_name, self._address, self._key_name, self._key)
         add(self._card.box, self._digest_name, self._digest)
-            self._card.box,
-            self._figures,
-            self._address_name,
-            self._address,
-            self._key_name,
-            self._key,
-            self._digest_name,
-            self._digest,
-        )
         self._start = Button("primary", on_click=conductor.start_stack)
         self._stop = Button("", "square", on_click=conductor.stop_stack)
         self._prove = Button("", "list-checks", on_click=conductor.prove_again)
