@@ -68,7 +68,6 @@ class ModelPage(PageWidget):
         names = {"vision": _("Chat with pictures and video"), "chat": _("Chat"), "image": _("Make pictures")}
         for task, button in self._filters.items():
             button.say(names[task])
-        self._drawn = ()
 
     def show_flow(self) -> None:
         flow = self.flow

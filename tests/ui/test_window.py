@@ -1,0 +1,209 @@
+"""The wizard as a person goes through it, over a dry run: from the first page to the proof, and what may go wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from installer.adapters.dryrun_failures import known
+from installer.steps.bookmark import Page
+from installer.ui.palette import DARK
+from tests.ui.kit import LANGUAGES, Window, name_of, opened
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_from_welcome_to_done_and_the_overview(qtbot: QtBot, tmp_path: Path, language: str) -> None:
+    window = opened(qtbot, tmp_path, language=language)
+    window.install()
+    assert window.page is Page.DONE
+    done = window.shell.conductor.flow.installed
+    assert all(check.outcome == "passed" for check in done.report.checks)
+    window.go_on()
+    window.until(lambda: window.shell.conductor.status is not None)
+    assert window.shell.conductor.status.state == "serving"
+    assert window.shell.current is window.shell.overview
+
+
+def test_the_whole_way_by_keyboard_alone(qtbot: QtBot, tmp_path: Path) -> None:
+    window = opened(qtbot, tmp_path)
+    for _ in range(len(Page)):
+        if window.page is Page.DONE:
+            break
+        window.until(lambda: window.shell.next.isEnabled())
+        qtbot.keyClick(window.shell, Qt.Key.Key_Return)
+        window.rest()
+    assert window.page is Page.DONE
+
+
+def test_every_control_can_be_reached_by_tab(qtbot: QtBot, tmp_path: Path) -> None:
+    window = opened(qtbot, tmp_path)
+    window.go_to(Page.OPTIONS)
+    wanted = {c for c in window.controls() if c.isEnabled() and c.focusPolicy() & Qt.FocusPolicy.TabFocus}
+    window.shell.activateWindow()
+    window.shell.next.setFocus()
+    reached = set()
+    for _ in range(3 * len(wanted)):
+        reached.add(QApplication.focusWidget())
+        qtbot.keyClick(QApplication.focusWidget() or window.shell, Qt.Key.Key_Tab)
+    assert wanted <= reached, [name_of(each) for each in wanted - reached]
+
+
+def test_an_installation_opens_the_overview_the_next_time(qtbot: QtBot, tmp_path: Path) -> None:
+    opened(qtbot, tmp_path).install()
+    again = opened(qtbot, tmp_path)
+    again.until(lambda: again.shell.conductor.status is not None)
+    assert again.shell.current is again.shell.overview
+
+
+def test_what_was_chosen_is_there_after_a_crash(qtbot: QtBot, tmp_path: Path) -> None:
+    first = opened(qtbot, tmp_path)
+    first.go_to(Page.OPTIONS)
+    first.shell.conductor.choose(port=8123, docker_image_pin_digest="")
+    again = opened(qtbot, tmp_path)
+    assert again.page is Page.MODEL
+    again.go_to(Page.SUMMARY)
+    assert (again.choices.port, again.choices.docker_image_pin_digest) == (8123, "")
+    assert not again.shell.conductor.flow.plan.pinned
+
+
+def test_the_language_changes_at_once_and_is_remembered(qtbot: QtBot, tmp_path: Path) -> None:
+    window = opened(qtbot, tmp_path, language=None)
+    window.shell.conductor.set_language("en")
+    assert "Welcome" in window.words()
+    window.shell.conductor.set_language("de")
+    assert "Willkommen" in window.words()
+    assert "Welcome" not in window.words()
+    window.go_to(Page.CARD)
+    again = opened(qtbot, tmp_path, language=None)
+    assert again.shell.conductor.text.language == "de"
+
+
+ENDS = ("image:disk_full", "weights:wrong_content", "start:unknown_argument", "smoke:not_answering", "probe:driver_too_old")
+
+
+@pytest.mark.parametrize("kind", [each for each in ENDS if each in known()])
+def test_a_failure_is_a_card_and_trying_again_goes_on(qtbot: QtBot, tmp_path: Path, kind: str) -> None:
+    window = opened(qtbot, tmp_path, fail=kind)
+    window.install()
+    assert window.page is Page.INSTALLATION
+    assert window.problem
+    window.go_on()
+    window.until(lambda: window.page is Page.DONE)
+
+
+def test_cancelling_ends_at_once_and_the_next_try_goes_on(
+    qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = opened(qtbot, tmp_path, speed=30.0)
+    window.go_to(Page.SUMMARY)
+    window.shell.next.click()
+    window.until(lambda: bool(window.shell.conductor.busy))
+    monkeypatch.setattr(window.shell, "_really_end", lambda: True)
+    window.shell._ask_to_leave()
+    window.rest()
+    assert (window.page, window.problem) == (Page.INSTALLATION, "")
+    assert window.shell.next.isEnabled()
+
+
+def test_closing_while_it_works_asks_first(qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    window = opened(qtbot, tmp_path, speed=30.0)
+    window.go_to(Page.SUMMARY)
+    window.shell.next.click()
+    window.until(lambda: bool(window.shell.conductor.busy))
+    monkeypatch.setattr(window.shell, "_really_end", lambda: False)
+    assert not window.shell.close()
+    monkeypatch.setattr(window.shell, "_really_end", lambda: True)
+    assert window.shell.close()
+    assert window.shell.conductor.bridge.wait(0)
+
+
+@pytest.mark.parametrize(
+    ("machine", "page"),
+    [("engine-down", Page.DOCKER), ("podman-socket", Page.DOCKER), ("engine-without-nvidia-toolkit", Page.DOCKER)],
+)
+def test_what_is_missing_is_said_with_a_remedy(qtbot: QtBot, tmp_path: Path, machine: str, page: Page) -> None:
+    window = opened(qtbot, tmp_path, machine=machine)
+    while window.page is not page:
+        window.go_on()
+    said = " ".join(window.words())
+    assert "Erforderlich" in said
+    assert "Erneut prüfen" in said
+
+
+def test_without_an_engine_one_cannot_go_on(qtbot: QtBot, tmp_path: Path) -> None:
+    window = opened(qtbot, tmp_path, machine="engine-down")
+    window.go_to(Page.DOCKER)
+    assert not window.shell.next.isEnabled()
+
+
+def test_a_profile_that_does_not_fit_says_why_and_cannot_be_chosen(qtbot: QtBot, tmp_path: Path) -> None:
+    window = opened(qtbot, tmp_path, machine="rtx-4060-8gb")
+    window.go_to(Page.MODEL)
+    page = window.shell.current
+    refused = [card for card in page._cards.values() if not card.radio.isEnabled()]
+    assert refused
+    page._others.click()
+    assert all(card.isVisible() and card._reason.text() for card in refused)
+
+
+def test_a_longer_context_is_judged_while_it_is_chosen(qtbot: QtBot, tmp_path: Path) -> None:
+    window = opened(qtbot, tmp_path)
+    window.go_to(Page.MODEL)
+    page = window.shell.current
+    card = page._cards[window.choices.profile]
+    card._more.click()
+    card._slider.setValue(card._slider.maximum())
+    window.until(lambda: window.choices.context == card._slider.maximum() * 1024)
+    assert not window.shell.next.isEnabled()
+    assert window.problem
+    card._slider.setValue(16)
+    window.until(lambda: window.choices.context == 16 * 1024)
+    assert window.shell.next.isEnabled()
+
+
+def test_stop_start_and_uninstall_from_the_overview(qtbot: QtBot, tmp_path: Path) -> None:
+    window = opened(qtbot, tmp_path)
+    window.install()
+    window.go_on()
+    window.until(lambda: window.shell.conductor.status is not None)
+    page = window.shell.overview
+    page._stop.click()
+    window.until(lambda: not window.shell.conductor.busy and window.shell.conductor.status.state == "stopped")
+    page._start.click()
+    window.until(lambda: not window.shell.conductor.busy and window.shell.conductor.status.state == "serving")
+    page._remove.click()
+    window.until(lambda: page._really.isEnabled())
+    page._really.click()
+    window.until(lambda: window.shell.conductor.status is None and not window.shell.conductor.busy)
+    assert window.page is Page.WELCOME
+    assert not (tmp_path / "chat").exists()
+
+
+def test_light_and_dark_differ_and_both_open(qtbot: QtBot, tmp_path: Path) -> None:
+    light = opened(qtbot, tmp_path / "a").shell.grab().toImage().pixelColor(400, 300)
+    dark = opened(qtbot, tmp_path / "b", palette=DARK).shell.grab().toImage().pixelColor(400, 300)
+    assert light.lightness() > 200 > 60 > dark.lightness()
+
+
+def test_a_second_window_says_that_the_first_one_installs(qtbot: QtBot, tmp_path: Path) -> None:
+    window = opened(qtbot, tmp_path)
+    window.go_to(Page.SUMMARY)
+    with window.shell.conductor.home.held():
+        window.go_on()
+    assert (window.page, bool(window.problem)) == (Page.INSTALLATION, True)
+
+
+def test_a_fault_of_ours_is_shown_as_one(qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    window: Window = opened(qtbot, tmp_path)
+
+    def broken() -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(window.shell.conductor, "_facts", broken)
+    window.shell.conductor.look_again()
+    window.until(lambda: bool(window.problem))
+    assert window.shell.conductor.problem.kind == "bug"
