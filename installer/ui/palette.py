@@ -43,7 +43,7 @@ LIGHT = Palette(
     weights="#1F5FD0",
     kv="#5B8DEF",
     overhead="#9DB8EA",
-    hidden="#8B93A1",
+    hidden="#7F8796",
 )
 
 DARK = Palette(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QPlainTextEdit, QSlider, QWidget
@@ -15,6 +16,8 @@ from installer.ui.app import open_window
 from installer.ui.options import Options
 from installer.ui.palette import LIGHT, Palette
 from installer.ui.shell import Shell
+
+W = TypeVar("W", bound=QWidget)
 
 FASTEST = 2000.0
 WAIT_MS = 20_000
@@ -35,7 +38,7 @@ class Window:
         return flow.page
 
     @property
-    def choices(self):
+    def choices(self) -> Any:
         return self.shell.conductor.flow.choices
 
     def until(self, holds: Callable[[], bool]) -> None:
@@ -71,7 +74,7 @@ class Window:
         card = self.shell.current.problem_card
         return card.accessibleName() if card.isVisible() else ""
 
-    def shown(self, kind: type[QWidget] = QWidget) -> list[QWidget]:
+    def shown(self, kind: type[W]) -> list[W]:
         return [each for each in self.shell.findChildren(kind) if each.isVisible()]
 
     def words(self) -> list[str]:
@@ -80,18 +83,17 @@ class Window:
         found = [label.text() for label in self.shown(QLabel)]
         found += [button.text() for button in self.shown(QAbstractButton)]
         found += [line.placeholderText() for line in self.shown(QLineEdit)]
-        return [text.strip() for text in found if text.strip()]
+        return [text.strip().replace("\u200b", "") for text in found if text.strip()]
 
     def controls(self) -> list[QWidget]:
         self.settle()
         kinds = (QAbstractButton, QLineEdit, QPlainTextEdit, QSlider)
-        return [each for each in self.shown() if isinstance(each, kinds)]
+        return [each for each in self.shown(QWidget) if isinstance(each, kinds)]
 
 
 def name_of(widget: QWidget) -> str:
     """What a screen reader is told."""
-    found = QAccessible.queryAccessibleInterface(widget)
-    return found.text(QAccessible.Text.Name) if found else ""
+    return QAccessible.queryAccessibleInterface(widget).text(QAccessible.Text.Name)
 
 
 def opened(

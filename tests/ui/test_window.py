@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from installer.adapters.dryrun_failures import known
 from installer.steps.bookmark import Page
 from installer.ui.palette import DARK
 from tests.ui.kit import LANGUAGES, Window, name_of, opened
@@ -33,7 +33,7 @@ def test_the_whole_way_by_keyboard_alone(qtbot: QtBot, tmp_path: Path) -> None:
     for _ in range(len(Page)):
         if window.page is Page.DONE:
             break
-        window.until(lambda: window.shell.next.isEnabled())
+        window.until(window.shell.next.isEnabled)
         qtbot.keyClick(window.shell, Qt.Key.Key_Return)
         window.rest()
     assert window.page is Page.DONE
@@ -82,10 +82,16 @@ def test_the_language_changes_at_once_and_is_remembered(qtbot: QtBot, tmp_path: 
     assert again.shell.conductor.text.language == "de"
 
 
-ENDS = ("image:disk_full", "weights:wrong_content", "start:unknown_argument", "smoke:not_answering", "probe:driver_too_old")
+ENDS = (
+    "image:disk_full",
+    "weights:wrong_content",
+    "start:unknown_argument",
+    "smoke:not_answering",
+    "probe:driver_too_old",
+)
 
 
-@pytest.mark.parametrize("kind", [each for each in ENDS if each in known()])
+@pytest.mark.parametrize("kind", ENDS)
 def test_a_failure_is_a_card_and_trying_again_goes_on(qtbot: QtBot, tmp_path: Path, kind: str) -> None:
     window = opened(qtbot, tmp_path, fail=kind)
     window.install()
@@ -143,7 +149,7 @@ def test_without_an_engine_one_cannot_go_on(qtbot: QtBot, tmp_path: Path) -> Non
 def test_a_profile_that_does_not_fit_says_why_and_cannot_be_chosen(qtbot: QtBot, tmp_path: Path) -> None:
     window = opened(qtbot, tmp_path, machine="rtx-4060-8gb")
     window.go_to(Page.MODEL)
-    page = window.shell.current
+    page: Any = window.shell.current
     refused = [card for card in page._cards.values() if not card.radio.isEnabled()]
     assert refused
     page._others.click()
@@ -153,7 +159,7 @@ def test_a_profile_that_does_not_fit_says_why_and_cannot_be_chosen(qtbot: QtBot,
 def test_a_longer_context_is_judged_while_it_is_chosen(qtbot: QtBot, tmp_path: Path) -> None:
     window = opened(qtbot, tmp_path)
     window.go_to(Page.MODEL)
-    page = window.shell.current
+    page: Any = window.shell.current
     card = page._cards[window.choices.profile]
     card._more.click()
     card._slider.setValue(card._slider.maximum())
@@ -176,7 +182,7 @@ def test_stop_start_and_uninstall_from_the_overview(qtbot: QtBot, tmp_path: Path
     page._start.click()
     window.until(lambda: not window.shell.conductor.busy and window.shell.conductor.status.state == "serving")
     page._remove.click()
-    window.until(lambda: page._really.isEnabled())
+    window.until(page._really.isEnabled)
     page._really.click()
     window.until(lambda: window.shell.conductor.status is None and not window.shell.conductor.busy)
     assert window.page is Page.WELCOME

@@ -10,11 +10,12 @@ from installer.steps.smoke import SmokeReport
 from installer.ui.conductor import Conductor
 from installer.ui.pages.base import PageWidget
 from installer.ui.pages.snippets import curl, openai_python
-from installer.ui.widgets.basics import Button, Label, add, clear, column, row
+from installer.ui.widgets.basics import Button, Label, add, breakable, clear, column, row
 from installer.ui.widgets.cards import Card
 from installer.ui.widgets.choices import VerdictMark
 from installer.ui.widgets.copying import CopyField
 from installer.ui.widgets.figures import Figures
+from installer.ui.widgets.wrapping import wrapping
 
 
 class DonePage(PageWidget):
@@ -41,13 +42,11 @@ class DonePage(PageWidget):
             button.setCheckable(True)
             button.setAutoExclusive(True)
         self._curl.setChecked(True)
-        kinds = row(self._curl, self._python)
-        kinds.addStretch(1)
         self._snippet = QPlainTextEdit()
         self._snippet.setReadOnly(True)
         self._snippet.setMinimumHeight(150)
         self._snippet.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self._use.box.addLayout(kinds)
+        self._use.box.addWidget(wrapping(self._curl, self._python))
         self._use.box.addWidget(self._snippet)
         self._context = Label("caption")
         self._stop = Label("caption")
@@ -82,7 +81,7 @@ class DonePage(PageWidget):
             return
         plan = done.plan
         text, _ = self.text, self.text.gettext
-        self.lead.setText(_("{profile} runs on this computer and answers.", profile=plan.profile))
+        self.lead.setText(_("{profile} runs on this computer and answers.", profile=breakable(plan.profile)))
         self._show_checks(done.report)
         figures = self.conductor.figures()
         rows = text.compared(figures) if figures else ()

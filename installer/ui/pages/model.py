@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QSlider
+from PySide6.QtWidgets import QButtonGroup, QSlider
 
 from installer.domain.memory import Verdict
 from installer.domain.offers import Offer
@@ -17,9 +17,10 @@ from installer.steps.views import parts
 from installer.text import Text
 from installer.ui.conductor import Conductor
 from installer.ui.pages.base import PageWidget
-from installer.ui.widgets.basics import Button, Label, add, clear, column, row
+from installer.ui.widgets.basics import Button, Label, add, clear, column
 from installer.ui.widgets.choices import ChoiceCard
 from installer.ui.widgets.memory_bar import MemoryBar, Segment
+from installer.ui.widgets.wrapping import wrapping
 
 STEP = 1024
 SETTLE_MS = 120
@@ -35,16 +36,13 @@ class ModelPage(PageWidget):
         super().__init__(conductor)
         self._task: Task | None = None
         self._filters: dict[Task, Button] = {}
-        filters = row()
         group = QButtonGroup(self)
         for task in TASKS:
             button = Button("filter", on_click=partial(self._show_task, task))
             button.setCheckable(True)
             group.addButton(button)
             self._filters[task] = button
-            filters.addWidget(button)
-        filters.addStretch(1)
-        self.body.addLayout(filters)
+        self.body.addWidget(wrapping(*self._filters.values()))
         self._list = column(12)
         self.body.addLayout(self._list)
         self._group = QButtonGroup(self)
@@ -137,10 +135,9 @@ class _ProfileCard(ChoiceCard):
         self._settle.timeout.connect(self._choose_context)
         self._slider.valueChanged.connect(self._moved)
         self._limit, self._flags = Label("caption"), Label("caption")
-        foot: QHBoxLayout = row(self._extent, self._more)
-        foot.setStretch(0, 1)
+        foot = wrapping(self._extent, self._more)
         add(self.body, self._facts, self._bar, self._reason)
-        self.body.addLayout(foot)
+        self.body.addWidget(foot)
         for widget in (self._slider, self._limit, self._flags):
             self.body.addWidget(widget)
             widget.hide()

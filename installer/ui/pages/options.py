@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from PySide6.QtGui import QIntValidator
-from PySide6.QtWidgets import QCheckBox, QFileDialog, QLineEdit
+from PySide6.QtWidgets import QFileDialog, QLineEdit
 
 from installer.steps.bookmark import Page
 from installer.ui.conductor import Conductor
 from installer.ui.pages.base import PageWidget
 from installer.ui.widgets.basics import Button, Label, add, row
 from installer.ui.widgets.cards import Card
+from installer.ui.widgets.choices import CheckLine
 
 
 class OptionsPage(PageWidget):
@@ -57,8 +58,7 @@ class OptionsPage(PageWidget):
         )
 
         self._start_card = Card()
-        self._autostart = QCheckBox()
-        self._autostart.clicked.connect(lambda on: conductor.choose(autostart=on))
+        self._autostart = CheckLine(lambda on: conductor.choose(autostart=on))
         self._start_card.box.addWidget(self._autostart)
         add(self.body, self._folder_card, self._port_card, self._key_card, self._start_card)
 
@@ -81,8 +81,7 @@ class OptionsPage(PageWidget):
         self._token_name.setText(self.text.choice_name("hf_token"))
         self._token.setAccessibleName(self._token_name.text())
         self._token_words.setText(_("Only for models whose publisher asks for a sign-in. It never reaches the server."))
-        self._autostart.setText(_("Start when I sign in"))
-        self._autostart.setAccessibleName(self._autostart.text())
+        self._autostart.say(_("Start when I sign in"))
 
     def show_flow(self) -> None:
         flow = self.flow
@@ -97,7 +96,7 @@ class OptionsPage(PageWidget):
         if not self._port.hasFocus():
             port = flow.choices.port or (flow.plan.port if flow.plan else next(iter(flow.facts.ports.free), 8000))
             self._port.setText(str(port))
-        self._autostart.setChecked(flow.choices.autostart)
+        self._autostart.box.setChecked(flow.choices.autostart)
 
     def _room(self, docker_desktop: bool, free_bytes: int | None) -> str:
         _ = self.text.gettext

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QCheckBox, QPlainTextEdit
+from PySide6.QtWidgets import QPlainTextEdit
 
 from installer.domain.problems import AnyProblem
 from installer.steps.lifecycle import Status
 from installer.ui.conductor import Conductor
 from installer.ui.pages.base import PageWidget
-from installer.ui.widgets.basics import Button, Label, add, row
+from installer.ui.widgets.basics import Button, Label, add, breakable, row
 from installer.ui.widgets.cards import Card
-from installer.ui.widgets.choices import VerdictMark
+from installer.ui.widgets.choices import CheckLine, VerdictMark
 from installer.ui.widgets.copying import CopyField
 from installer.ui.widgets.figures import Figures
+from installer.ui.widgets.wrapping import wrapping
 
 _MARKS = {"serving": "ok", "starting": "busy", "stopped": "waiting", "failed": "problem", "missing": "problem"}
 
@@ -38,8 +39,7 @@ class OverviewPage(PageWidget):
         self._stop = Button("", "square", on_click=conductor.stop_stack)
         self._prove = Button("", "list-checks", on_click=conductor.prove_again)
         self._change = Button("", "settings-2", on_click=conductor.change_model)
-        actions = row(self._start, self._stop, self._prove, self._change)
-        actions.addStretch(1)
+        actions = wrapping(self._start, self._stop, self._prove, self._change)
         self._logs = Button("quiet", "file-text", on_click=self._turn_logs)
         self._log = QPlainTextEdit()
         self._log.setReadOnly(True)
@@ -47,18 +47,15 @@ class OverviewPage(PageWidget):
         self._log.hide()
         self._remove = Button("quiet", "trash-2", on_click=self._begin_removal)
         self._removal, self._removal_words = Card("problem"), Label()
-        self._keep_weights, self._keep_image = QCheckBox(), QCheckBox()
+        self._keep_weights, self._keep_image = CheckLine(self._ask_again), CheckLine(self._ask_again)
         self._really = Button("", on_click=conductor.uninstall)
         self._rather_not = Button("", on_click=self._end_removal)
-        foot = row(self._really, self._rather_not)
-        foot.addStretch(1)
+        foot = wrapping(self._really, self._rather_not)
         add(self._removal.box, self._removal_words, self._keep_weights, self._keep_image)
-        self._removal.box.addLayout(foot)
-        for box in (self._keep_weights, self._keep_image):
-            box.clicked.connect(self._ask_removal)
+        self._removal.box.addWidget(foot)
         self._removal.hide()
         self.body.addWidget(self._card)
-        self.body.addLayout(actions)
+        self.body.addWidget(actions)
         add(self.body, self._logs, self._log, self._remove, self._removal)
         conductor.status_changed.connect(self.refresh)
         conductor.log_told.connect(self._log.setPlainText)
@@ -88,10 +85,8 @@ class OverviewPage(PageWidget):
         self._logs.say(_("Show the server's log"))
         self._log.setAccessibleName(_("Log"))
         self._remove.say(_("Uninstall"))
-        self._keep_weights.setText(_("Keep the model"))
-        self._keep_image.setText(_("Keep the image"))
-        for box in (self._keep_weights, self._keep_image):
-            box.setAccessibleName(box.text())
+        self._keep_weights.say(_("Keep the model"))
+        self._keep_image.say(_("Keep the image"))
         self._really.say(_("Remove now"))
         self._rather_not.say(_("Keep everything"))
 
@@ -100,7 +95,7 @@ class OverviewPage(PageWidget):
         if status is None:
             return
         serves, runs = status.state == "serving", status.state in ("serving", "starting")
-        self._name.setText(status.profile)
+        self._name.setText(breakable(status.profile))
         self._mark.show_verdict(_MARKS[status.state], self.text.state(status.state))
         self._figures.show_rows(self._rows(status))
         self._address.show_value(status.endpoint)
@@ -145,8 +140,12 @@ class OverviewPage(PageWidget):
     def _end_removal(self) -> None:
         self._removal.hide()
 
+    def _ask_again(self, _: bool) -> None:
+        self._ask_removal()
+
     def _ask_removal(self) -> None:
-        self.conductor.ask_removal(keep_weights=self._keep_weights.isChecked(), keep_image=self._keep_image.isChecked())
+        weights, image = self._keep_weights.box.isChecked(), self._keep_image.box.isChecked()
+        self.conductor.ask_removal(keep_weights=weights, keep_image=image)
 
     def _show_removal(self) -> None:
         what = self.conductor.removal

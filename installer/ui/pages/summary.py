@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QCheckBox, QPlainTextEdit
+from PySide6.QtWidgets import QPlainTextEdit
 
 from installer.domain.plan import Plan
 from installer.domain.problems import AnyProblem, LicenceNotAccepted
@@ -10,8 +10,9 @@ from installer.steps.bookmark import Page
 from installer.steps.flow import Flow
 from installer.ui.conductor import Conductor
 from installer.ui.pages.base import PageWidget
-from installer.ui.widgets.basics import Button, Label
+from installer.ui.widgets.basics import Button, Label, breakable
 from installer.ui.widgets.cards import Card
+from installer.ui.widgets.choices import CheckLine
 from installer.ui.widgets.figures import Figures
 
 
@@ -28,8 +29,7 @@ class SummaryPage(PageWidget):
         self._context = Label("caption")
         card.box.addWidget(self._context)
         self._licence_card = Card()
-        self._licence = QCheckBox()
-        self._licence.clicked.connect(self._agreed)
+        self._licence = CheckLine(self._agreed)
         self._licence_words = Label("caption")
         self._licence_card.box.addWidget(self._licence)
         self._licence_card.box.addWidget(self._licence_words)
@@ -118,10 +118,9 @@ class SummaryPage(PageWidget):
         if licence is None or not needed:
             return
         _ = self.text.gettext
-        self._licence.setText(_("I agree to the licence {licence}", licence=licence.name))
-        self._licence.setAccessibleName(self._licence.text())
-        self._licence_words.setText(licence.url)
-        self._licence.setChecked(licence.id in flow.choices.accept_licenses)
+        self._licence.say(_("I agree to the licence {licence}", licence=licence.name), licence.url)
+        self._licence_words.setText(breakable(licence.url))
+        self._licence.box.setChecked(licence.id in flow.choices.accept_licenses)
 
     def _agreed(self, agreed: bool) -> None:
         flow = self.flow

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QCheckBox
-
 from installer.domain.choices import PIN_CURRENT
 from installer.domain.problems import AnyProblem
 from installer.steps.bookmark import Page
@@ -11,6 +9,7 @@ from installer.ui.conductor import Conductor
 from installer.ui.pages.base import PageWidget
 from installer.ui.widgets.basics import Label
 from installer.ui.widgets.cards import Card
+from installer.ui.widgets.choices import CheckLine
 from installer.ui.widgets.copying import CopyField
 from installer.ui.widgets.figures import Figures
 
@@ -28,8 +27,7 @@ class VersionPage(PageWidget):
         self._card.box.addWidget(self._figures)
         self._card.box.addWidget(self._digest)
         self._pin_card = Card()
-        self._pin = QCheckBox()
-        self._pin.clicked.connect(self._chose)
+        self._pin = CheckLine(self._chose)
         self._meaning = Label("caption")
         self._pin_card.box.addWidget(self._pin)
         self._pin_card.box.addWidget(self._meaning)
@@ -48,14 +46,13 @@ class VersionPage(PageWidget):
         self.title.setText(_("Version"))
         self.lead.setText(_("This image would be installed."))
         self._digest.say(_("Digest of the image"), _("Copy"), _("Copied"))
-        self._pin.setText(_("Pin to current version"))
-        self._pin.setAccessibleName(self._pin.text())
         self._meaning.setText(
             _(
                 "Pinned, the server always starts from exactly this image, also when its publisher moves the tag. It "
                 "changes only when you update. Not pinned, the tag decides, and it may be another image tomorrow."
             )
         )
+        self._pin.say(_("Pin to current version"), self._meaning.text())
 
     def show_flow(self) -> None:
         flow = self.flow
@@ -76,8 +73,7 @@ class VersionPage(PageWidget):
             )
         )
         self._digest.show_value(image.index_digest)
-        self._pin.setChecked(flow.choices.docker_image_pin_digest != "")
-        self._pin.setAccessibleDescription(self._meaning.text())
+        self._pin.box.setChecked(flow.choices.docker_image_pin_digest != "")
 
     def _chose(self, pinned: bool) -> None:
         self.conductor.choose(docker_image_pin_digest=PIN_CURRENT if pinned else "")

@@ -10,6 +10,7 @@ from installer.ui.conductor import Conductor
 from installer.ui.pages.base import PageWidget
 from installer.ui.widgets.basics import Icon, Label, row
 from installer.ui.widgets.cards import Card
+from installer.ui.widgets.wrapping import wrapping
 
 LANGUAGES: tuple[tuple[Language, str], ...] = (("de", "Deutsch"), ("en", "English"))
 
@@ -26,16 +27,13 @@ class WelcomePage(PageWidget):
         self._languages.box.addWidget(self._language_heading)
         self._group = QButtonGroup(self)
         self._radios: dict[Language, QRadioButton] = {}
-        buttons = row()
         for code, name in LANGUAGES:
             radio = QRadioButton(name)
             radio.setAccessibleName(name)
             radio.clicked.connect(lambda _=False, code=code: conductor.set_language(code))
             self._group.addButton(radio)
             self._radios[code] = radio
-            buttons.addWidget(radio)
-        buttons.addStretch(1)
-        self._languages.box.addLayout(buttons)
+        self._languages.box.addWidget(wrapping(*self._radios.values()))
         self._story = Card()
         self._story_heading = Label("heading")
         self._story.box.addWidget(self._story_heading)

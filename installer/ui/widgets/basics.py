@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt
@@ -93,6 +94,14 @@ class Button(QPushButton):
         if self._icon:
             colour = "accent" if self.property("part") == "quiet" else "text"
             self.setIcon(QIcon(icons.icon(self._icon, colour_of(colour))))
+
+
+ZERO_WIDTH_SPACE = "\N{ZERO WIDTH SPACE}"
+
+
+def breakable(text: str) -> str:
+    """Let a path, an address or a name of an image wrap behind its marks."""
+    return re.sub(r"([/:@_-])(?=\S)", rf"\1{ZERO_WIDTH_SPACE}", text)
 
 
 class Rule(QFrame):

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QFrame, QPlainTextEdit, QVBoxLayout
 from installer.text import ProblemText
 from installer.ui.widgets.basics import Button, Icon, Label, add, column, restyle, row
 from installer.ui.widgets.copying import CopyField
+from installer.ui.widgets.wrapping import wrapping
 
 INSIDE = 16
 
@@ -55,9 +56,7 @@ class ProblemCard(Card):
         head.setStretch(1, 1)
         self.box.addLayout(head)
         add(self.box, self._sentence, self._remedy, self._command)
-        foot = row(self._action, self._more)
-        foot.addStretch(1)
-        self.box.addLayout(foot)
+        self.box.addWidget(wrapping(self._action, self._more))
         self.box.addWidget(self._technical)
 
     def show_problem(

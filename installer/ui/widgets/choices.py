@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import QEvent, QObject
 from PySide6.QtGui import QMouseEvent
-from PySide6.QtWidgets import QRadioButton
+from PySide6.QtWidgets import QCheckBox, QRadioButton, QWidget
 
 from installer.ui.widgets.basics import Icon, Label, column, restyle, row
 from installer.ui.widgets.cards import Card
@@ -22,22 +24,23 @@ class ChoiceCard(Card):
         self.radio.installEventFilter(self)
         self.radio.toggled.connect(self._mark)
         self.mark = VerdictMark()
-        head = row(self.radio, self.mark)
-        head.setStretch(0, 1)
+        self._name = Label("heading")
+        head = row(self.radio, self._name, self.mark, spacing=6)
+        head.setStretch(1, 1)
         self.box.addLayout(head)
         self.body = column(margins=(30, 0, 0, 0))
         self.box.addLayout(self.body)
 
     def say(self, name: str, description: str) -> None:
         """Give the choice its name, and to a screen reader everything that is on the card."""
-        self.radio.setText(name.replace("&", "&&"))
+        self._name.setText(name)
         self.radio.setAccessibleName(name)
         self.radio.setAccessibleDescription(description)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Choose by a click anywhere."""
         if self.radio.isEnabled():
-            self.radio.setChecked(True)
+            self.radio.click()
             self.radio.setFocus()
         super().mousePressEvent(event)
 
@@ -51,6 +54,30 @@ class ChoiceCard(Card):
     def _mark(self, chosen: bool) -> None:
         self.setProperty("chosen", chosen)
         restyle(self)
+
+
+class CheckLine(QWidget):
+    """A check box whose words wrap; a click on them is one on the box."""
+
+    def __init__(self, on_click: Callable[[bool], object]) -> None:
+        super().__init__()
+        self.box = QCheckBox()
+        self.box.clicked.connect(on_click)
+        self._words = Label()
+        line = row(self.box, self._words)
+        line.setStretch(1, 1)
+        self.setLayout(line)
+
+    def say(self, words: str, description: str = "") -> None:
+        """Give the box its words, and a screen reader what stands below them."""
+        self._words.setText(words)
+        self.box.setAccessibleName(words)
+        self.box.setAccessibleDescription(description)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if self.box.isEnabled():
+            self.box.click()
+            self.box.setFocus()
 
 
 _MARKS = {

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QWidget
 from installer.ui.widgets.basics import Button, add
 
 SHOWN_MS = 1500
+SHORTEST = 64
 
 
 class CopyField(QWidget):
@@ -18,6 +19,7 @@ class CopyField(QWidget):
         super().__init__()
         self.line = QLineEdit()
         self.line.setReadOnly(True)
+        self.line.setMinimumWidth(SHORTEST)
         self.reveal = Button(icon="eye", on_click=self._turn)
         self.reveal.setCheckable(True)
         self.reveal.setVisible(secret)
@@ -35,7 +37,7 @@ class CopyField(QWidget):
         self.line.setAccessibleName(name)
         self._copy_words, self._copied, self._show, self._hide = copy, copied, show, hide
         self.button.say(copy, f"{copy}: {name}")
-        self.reveal.say(hide if self.reveal.isChecked() else show, f"{show}: {name}")
+        self._name_reveal()
 
     def show_value(self, value: str) -> None:
         """Show what can be copied."""
@@ -46,7 +48,12 @@ class CopyField(QWidget):
     def _turn(self) -> None:
         shown = self.reveal.isChecked()
         self.line.setEchoMode(QLineEdit.EchoMode.Normal if shown else QLineEdit.EchoMode.Password)
-        self.reveal.say(self._hide if shown else self._show, self.reveal.accessibleName())
+        self._name_reveal()
+
+    def _name_reveal(self) -> None:
+        words = self._hide if self.reveal.isChecked() else self._show
+        self.reveal.setAccessibleName(f"{words}: {self.line.accessibleName()}")
+        self.reveal.setToolTip(words)
 
     def _copy(self) -> None:
         QGuiApplication.clipboard().setText(self.line.text())

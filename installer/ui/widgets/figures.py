@@ -5,11 +5,11 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QWidget
 
-from installer.ui.widgets.basics import Label
+from installer.ui.widgets.basics import Label, breakable
 
 
 class Figures(QWidget):
-    """A table of two columns without lines; values can be selected."""
+    """A table of two columns without lines."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -30,13 +30,12 @@ class Figures(QWidget):
             value.setVisible(shown)
             if shown:
                 name.setText(rows[index][0])
-                value.setText(rows[index][1])
+                value.setText(breakable(rows[index][1]))
         self.setAccessibleName("; ".join(f"{name}: {value}" for name, value in rows))
 
     def _add(self) -> None:
         name, value = Label("caption"), Label()
         name.setWordWrap(False)
-        value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         at = len(self._rows)
         self._grid.addWidget(name, at, 0, Qt.AlignmentFlag.AlignTop)
         self._grid.addWidget(value, at, 1)
