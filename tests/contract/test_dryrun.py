@@ -70,7 +70,7 @@ def test_nothing_real_is_asked_and_nothing_is_written_outside_the_home(
     stage = rehearsal(tmp_path, autostart=True)
     stage.install()
     assert {path.name for path in tmp_path.iterdir()} == {"home"}
-    assert {path.name for path in (tmp_path / "home").iterdir()} == {"chat", "sources", "lock"}
+    assert {path.name for path in (tmp_path / "home").iterdir()} == {"chat", "sources", "lock", "calibrations.json"}
 
 
 @pytest.mark.parametrize("name", RECORDED)

@@ -107,7 +107,7 @@ class DonePage(PageWidget):
             mark = VerdictMark()
             state = {"passed": "ok", "failed": "problem", "not_applicable": "unknown"}[check.outcome]
             mark.show_verdict(state, "")
-            line = row(mark, Label("", self.text.check(check)), spacing=10)
+            line = row(mark, Label("", breakable(self.text.check(check))), spacing=10)
             line.setStretch(1, 1)
             self._checks.addLayout(line)
 

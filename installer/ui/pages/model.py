@@ -135,8 +135,8 @@ class _ProfileCard(ChoiceCard):
         self._settle.timeout.connect(self._choose_context)
         self._slider.valueChanged.connect(self._moved)
         self._limit, self._flags = Label("caption"), Label("caption")
-        foot = wrapping(self._extent, self._more)
-        add(self.body, self._facts, self._bar, self._reason)
+        foot = wrapping(self._more)
+        add(self.body, self._facts, self._bar, self._reason, self._extent)
         self.body.addWidget(foot)
         for widget in (self._slider, self._limit, self._flags):
             self.body.addWidget(widget)

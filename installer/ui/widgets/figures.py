@@ -7,6 +7,8 @@ from PySide6.QtWidgets import QGridLayout, QWidget
 
 from installer.ui.widgets.basics import Label, breakable
 
+NAME_SHARE, VALUE_SHARE = 2, 5
+
 
 class Figures(QWidget):
     """A table of two columns without lines."""
@@ -17,7 +19,8 @@ class Figures(QWidget):
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setHorizontalSpacing(16)
         self._grid.setVerticalSpacing(6)
-        self._grid.setColumnStretch(1, 1)
+        self._grid.setColumnStretch(0, NAME_SHARE)
+        self._grid.setColumnStretch(1, VALUE_SHARE)
         self._rows: list[tuple[Label, Label]] = []
 
     def show_rows(self, rows: tuple[tuple[str, str], ...]) -> None:
@@ -29,13 +32,12 @@ class Figures(QWidget):
             name.setVisible(shown)
             value.setVisible(shown)
             if shown:
-                name.setText(rows[index][0])
+                name.setText(breakable(rows[index][0]))
                 value.setText(breakable(rows[index][1]))
         self.setAccessibleName("; ".join(f"{name}: {value}" for name, value in rows))
 
     def _add(self) -> None:
         name, value = Label("caption"), Label()
-        name.setWordWrap(False)
         at = len(self._rows)
         self._grid.addWidget(name, at, 0, Qt.AlignmentFlag.AlignTop)
         self._grid.addWidget(value, at, 1)
