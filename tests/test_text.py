@@ -373,7 +373,8 @@ def test_messages_keep_to_the_marks_of_their_language() -> None:
 NOT_GERMAN = (
     r"Image\b", r"Download", r"VRAM", r"Tokens\b", r"gepinnt", r"\bpinnen", r"\bLog\b", r"Log-?[Dd]atei", r"\bHost\b",
     r"Flag", r"Error", r"Feature", r"Setup", r"\bcheck", r"\bGPU\b(?!-)", r"\bRAM\b", r"Overhead",
-    r"\bStack", r"Smoke", r"Login\b", r"\bUser\b", r"Verzeichnis", r"\bDetails\b", r"stoppen", r"\b[Dd]u\b", r"\bDein(e[mnrs]?)?\b",
+    r"\bStack", r"Smoke", r"Login\b", r"\bUser\b", r"Verzeichnis", r"\bDetails\b", r"stoppen", r"\b[Dd]u\b",
+    r"\bDein(e[mnrs]?)?\b",
 )  # fmt: skip
 
 

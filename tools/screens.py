@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from pathlib import Path
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
+from PIL import Image
 from PySide6.QtWidgets import QApplication
 
 from installer.steps.bookmark import Page
@@ -25,6 +27,7 @@ from installer.ui.palette import DARK, LIGHT
 from installer.ui.shell import Shell
 
 ROOT = Path(__file__).resolve().parents[1]
+HOME = "/tmp/slipway-demo"
 FASTEST = 1000.0
 PATIENCE_SECONDS = 60.0
 
@@ -41,12 +44,15 @@ def main(argv: list[str]) -> int:
     for language in (asked.language,) if asked.language else ("de", "en"):
         for name in (asked.theme,) if asked.theme else ("light", "dark"):
             theme.use(theme.Theme(LIGHT if name == "light" else DARK))
-            shell = open_window(Options(machine=asked.machine, dry_run=True, speed=FASTEST, language=language))
+            shell = open_window(
+                Options(home=HOME, machine=asked.machine, dry_run=True, speed=FASTEST, language=language)
+            )
             width, height = map(int, asked.size.split("x"))
             shell.resize(width, height)
             shell.show()
             walk(application, shell, Path(asked.folder), f"{language}-{name}")
             shell.close()
+            shutil.rmtree(HOME, ignore_errors=True)
     return 0
 
 
@@ -56,7 +62,9 @@ def walk(application: QApplication, shell: Shell, folder: Path, suffix: str) -> 
     def shot(name: str) -> None:
         for _ in range(3):
             application.processEvents()
-        shell.grab().save(str(folder / f"{name}-{suffix}.png"))
+        picture = folder / f"{name}-{suffix}.png"
+        shell.grab().save(str(picture))
+        Image.open(picture).convert("RGB").quantize(128).save(picture, optimize=True)
 
     def until(holds: Callable[[], bool]) -> None:
         began = time.monotonic()
