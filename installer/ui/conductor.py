@@ -72,6 +72,7 @@ class Conductor(QObject):
         self.removal: Removal | None = None
         self.problem: AnyProblem | None = None
         self.busy = ""
+        self._forward_once_read = False
         self._recorded: Facts | None = None
         self._ports: Ports | None = None
         self._cancel = Cancel()
@@ -159,7 +160,10 @@ class Conductor(QObject):
         self._work("resolving", lambda: self._resolved(flow), take)
 
     def forward(self) -> None:
-        """Go on, and do what the next page needs."""
+        """Go on, and do what the next page needs; from the first page as soon as the machine was read."""
+        if self.flow is None:
+            self._forward_once_read = True
+            return
         self._set(flows.forward(self._known))
         if self._known.page in (Page.VERSION, Page.OPTIONS, Page.SUMMARY) and flows.needs_sources(self._known):
             self.resolve()
@@ -389,6 +393,8 @@ class Conductor(QObject):
             flow = flows.on_to(flow, min(bookmark.page, Page.MODEL, key=flows.PAGES.index))
         self._set(flow)
         self.status_changed.emit()
+        if self._forward_once_read and status is None and flow.page is Page.WELCOME:
+            self.forward()
 
     def _take_installed(self, installed: Installed) -> None:
         self.home.forget_bookmark()

@@ -51,11 +51,8 @@ class Shell(QMainWindow):
         self.resize(SIZE)
         self.setWindowIcon(QIcon(pixmap("slipway", "text", 64)))
         self._steps = StepList(tuple(Page), lambda step: conductor.back_to(Page(step)))
-        self.pages = {kind.page: kind(conductor) for kind in PAGES if kind.page is not None}
-        self.overview = OverviewPage(conductor)
+        self._pages: dict[Page | None, PageWidget] = {}
         self._stack = QStackedWidget()
-        for page in (*self.pages.values(), self.overview):
-            self._stack.addWidget(page)
         self._cancel = Button(on_click=self._ask_to_leave)
         self._back = Button(on_click=conductor.back)
         self.next = Button("primary", on_click=self._go_on)
@@ -111,6 +108,14 @@ class Shell(QMainWindow):
         assert isinstance(widget, PageWidget)
         return widget
 
+    def _page(self, name: Page | None) -> PageWidget:
+        """Return a page by its name, None being the overview; it is made when it is shown for the first time."""
+        if name not in self._pages:
+            kind = OverviewPage if name is None else next(each for each in PAGES if each.page is name)
+            self._pages[name] = kind(self.conductor)
+            self._stack.addWidget(self._pages[name])
+        return self._pages[name]
+
     def retranslate(self) -> None:
         """Say everything anew in the language in force."""
         _ = self.conductor.text.gettext
@@ -130,7 +135,7 @@ class Shell(QMainWindow):
         }
         states = (_("done"), _("current step"), _("to come"))
         self._steps.say({page.value: name for page, name in names.items()}, states)
-        for page in (*self.pages.values(), self.overview):
+        for page in self._pages.values():
             page.refresh()
         self.refresh()
 
@@ -139,7 +144,7 @@ class Shell(QMainWindow):
         before = self._stack.currentWidget()
         overview = self.conductor.status is not None
         page = self.conductor.flow.page if self.conductor.flow else Page.WELCOME
-        shown = self.overview if overview else self.pages[page]
+        shown = self._page(None if overview else page)
         self._stack.setCurrentWidget(shown)
         self._steps.setVisible(not overview)
         self._footer.setVisible(not overview)
@@ -153,7 +158,8 @@ class Shell(QMainWindow):
         installing = self.conductor.busy == "installing"
         self.next.say(shown.primary())
         may_try_again = page is Page.INSTALLATION and not installing
-        self.next.setEnabled((shown.valid or may_try_again) and not self.conductor.busy)
+        may_wait = page is Page.WELCOME and self.conductor.flow is None
+        self.next.setEnabled((shown.valid or may_try_again) and (may_wait or not self.conductor.busy))
         self.next.setVisible(not installing)
         self._back.setVisible(page not in (Page.WELCOME, Page.DONE) and not installing)
         self._back.setEnabled(not self.conductor.busy)

@@ -25,7 +25,7 @@ def test_from_welcome_to_done_and_the_overview(qtbot: QtBot, tmp_path: Path, lan
     window.go_on()
     window.until(lambda: window.shell.conductor.status is not None)
     assert window.shell.conductor.status.state == "serving"
-    assert window.shell.current is window.shell.overview
+    assert window.shell.current is window.shell._page(None)
 
 
 def test_the_whole_way_by_keyboard_alone(qtbot: QtBot, tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_an_installation_opens_the_overview_the_next_time(qtbot: QtBot, tmp_path
     opened(qtbot, tmp_path).install()
     again = opened(qtbot, tmp_path)
     again.until(lambda: again.shell.conductor.status is not None)
-    assert again.shell.current is again.shell.overview
+    assert again.shell.current is again.shell._page(None)
 
 
 def test_what_was_chosen_is_there_after_a_crash(qtbot: QtBot, tmp_path: Path) -> None:
@@ -150,9 +150,10 @@ def test_a_profile_that_does_not_fit_says_why_and_cannot_be_chosen(qtbot: QtBot,
     window = opened(qtbot, tmp_path, machine="rtx-4060-8gb")
     window.go_to(Page.MODEL)
     page: Any = window.shell.current
+    page._others.click()
+    window.settle()
     refused = [card for card in page._cards.values() if not card.radio.isEnabled()]
     assert refused
-    page._others.click()
     assert all(card.isVisible() and card._reason.text() for card in refused)
 
 
@@ -176,7 +177,7 @@ def test_stop_start_and_uninstall_from_the_overview(qtbot: QtBot, tmp_path: Path
     window.install()
     window.go_on()
     window.until(lambda: window.shell.conductor.status is not None)
-    page = window.shell.overview
+    page: Any = window.shell._page(None)
     page._stop.click()
     window.until(lambda: not window.shell.conductor.busy and window.shell.conductor.status.state == "stopped")
     page._start.click()
@@ -190,9 +191,9 @@ def test_stop_start_and_uninstall_from_the_overview(qtbot: QtBot, tmp_path: Path
 
 
 def test_light_and_dark_differ_and_both_open(qtbot: QtBot, tmp_path: Path) -> None:
-    light = opened(qtbot, tmp_path / "a").shell.grab().toImage().pixelColor(400, 300)
-    dark = opened(qtbot, tmp_path / "b", palette=DARK).shell.grab().toImage().pixelColor(400, 300)
-    assert light.lightness() > 200 > 60 > dark.lightness()
+    light = opened(qtbot, tmp_path / "a").shell.grab().toImage().scaled(1, 1).pixelColor(0, 0)
+    dark = opened(qtbot, tmp_path / "b", palette=DARK).shell.grab().toImage().scaled(1, 1).pixelColor(0, 0)
+    assert light.lightness() > 200 > 90 > dark.lightness()
 
 
 def test_a_second_window_says_that_the_first_one_installs(qtbot: QtBot, tmp_path: Path) -> None:

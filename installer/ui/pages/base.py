@@ -31,6 +31,7 @@ class PageWidget(QWidget):
         self.title, self.lead = Label("title"), Label("lead")
         self.title.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.waiting = Waiting()
+        self._awaited = ""
         self.problem_card = ProblemCard(self.mend)
         self.problem_card.hide()
         self.body: QVBoxLayout = column(12)
@@ -135,10 +136,9 @@ class PageWidget(QWidget):
 
     def show_busy(self) -> None:
         """Show that something is being done."""
-        words = busy_words(self.text, self.conductor.busy)
-        if words:
-            self.waiting.say(words)
-        self.waiting.show_busy(bool(words))
+        self._awaited = self.conductor.busy or self._awaited
+        self.waiting.say(busy_words(self.text, self._awaited))
+        self.waiting.show_busy(bool(busy_words(self.text, self.conductor.busy)))
 
 
 class _Content(QWidget):

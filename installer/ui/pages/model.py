@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QButtonGroup, QSlider
+from PySide6.QtWidgets import QButtonGroup, QSlider, QVBoxLayout
 
 from installer.domain.memory import Verdict
 from installer.domain.offers import Offer
@@ -90,13 +90,9 @@ class ModelPage(PageWidget):
         of_task = [each for each in flow.offers if flow.registry.profiles[each.profile].task == self._task]
         possible = [each for each in of_task if each.verdict in (Verdict.FITS, Verdict.TIGHT)]
         others = [each for each in of_task if each not in possible]
-        for offers, box in ((possible, self._list), (others, self._rest)):
-            for offer in offers:
-                card = _ProfileCard(offer, self.conductor)
-                self._group.addButton(card.radio)
-                self._cards[offer.profile] = card
-                box.addWidget(card)
-                card.setVisible(box is self._list or self._others_shown)
+        self._show_cards(possible, self._list)
+        if self._others_shown:
+            self._show_cards(others, self._rest)
         self._others.setVisible(bool(others))
         self._others.say(
             self.text.ngettext(
@@ -109,13 +105,17 @@ class ModelPage(PageWidget):
         self._others_shown = False
         self.show_flow()
 
+    def _show_cards(self, offers: list[Offer], box: QVBoxLayout) -> None:
+        for offer in offers:
+            card = _ProfileCard(offer, self.conductor)
+            self._group.addButton(card.radio)
+            self._cards[offer.profile] = card
+            box.addWidget(card)
+
     def _turn_others(self) -> None:
         self._others_shown = not self._others_shown
-        for index in range(self._rest.count()):
-            item = self._rest.itemAt(index)
-            widget = item.widget() if item else None
-            if widget is not None:
-                widget.setVisible(self._others_shown)
+        self._drawn = ()
+        self.show_flow()
 
 
 class _ProfileCard(ChoiceCard):

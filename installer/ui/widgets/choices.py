@@ -11,6 +11,9 @@ from PySide6.QtWidgets import QCheckBox, QRadioButton, QWidget
 from installer.ui.widgets.basics import Icon, Label, column, restyle, row
 from installer.ui.widgets.cards import Card
 
+BESIDE_RADIO = 42
+"""Where the name beside the radio button begins."""
+
 
 class ChoiceCard(Card):
     """One choice of several. The radio button is the control; a click anywhere on the card is one on it.
@@ -28,7 +31,7 @@ class ChoiceCard(Card):
         head = row(self.radio, self._name, self.mark, spacing=6)
         head.setStretch(1, 1)
         self.box.addLayout(head)
-        self.body = column(margins=(30, 0, 0, 0))
+        self.body = column(margins=(BESIDE_RADIO, 0, 0, 0))
         self.box.addLayout(self.body)
 
     def say(self, name: str, description: str) -> None:
