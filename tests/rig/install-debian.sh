@@ -3,9 +3,7 @@
 set -eu
 
 packages="docker.io docker-registry debootstrap iptables iproute2 gcc libc6-dev ca-certificates
-libglib2.0-0 libegl1 libgl1 libxkbcommon0 libdbus-1-3 libfontconfig1
-libxcb-cursor0 libxkbcommon-x11-0 libxcb-icccm4 libxcb-keysyms1 libxcb-image0 libxcb-render-util0 libxcb-shape0
-libxcb-xinerama0 xvfb xdotool"
+libglib2.0-0 libegl1 libgl1 libxkbcommon0 libdbus-1-3 libfontconfig1"
 
 missing=""
 for package in $packages; do
