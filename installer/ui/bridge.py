@@ -23,6 +23,7 @@ class Bridge(QObject):
     def __init__(self) -> None:
         super().__init__()
         self._open = True
+        self._gate = threading.Lock()
         self._threads: set[threading.Thread] = set()
         self._call.connect(self._do, Qt.ConnectionType.QueuedConnection)
 
@@ -43,8 +44,9 @@ class Bridge(QObject):
 
     def tell(self, call: Callable[[], Any]) -> None:
         """Call something in the window's thread, from any thread; in the order in which it was told."""
-        if self._open:
-            self._call.emit(call)
+        with self._gate:
+            if self._open:
+                self._call.emit(call)
 
     def wait(self, seconds: float) -> bool:
         """Wait until all work has ended, at most so long; say whether it has."""
@@ -53,8 +55,9 @@ class Bridge(QObject):
         return not any(thread.is_alive() for thread in self._threads)
 
     def close(self) -> None:
-        """Let nothing come back any more."""
-        self._open = False
+        """Let nothing come back any more, and no thread be inside Qt when the application is taken down."""
+        with self._gate:
+            self._open = False
 
     @Slot(object)
     def _do(self, call: Callable[[], Any]) -> None:
