@@ -102,14 +102,11 @@ def _tell_how_to_use(session: Session, done: Installed, job: Job) -> None:
         out.paragraph(text.gettext("This was a dry run: nothing was downloaded, started or changed."))
         return
     key_file = job.home.path(compose.env_name(plan.stack))
-    out.line(
-        text.gettext("It runs: http://127.0.0.1:{port}/v1, model {model}").format(port=plan.port, model=plan.profile)
-    )
+    out.line(text.gettext("It runs: {endpoint}, model {model}").format(endpoint=plan.endpoint, model=plan.profile))
     if plan.needs_key:
         out.line(text.gettext("The API key is in {path}").format(path=key_file))
     out.line()
-    reads_media = plan.settings.reads_media
-    out.paragraph(text.context_copy(plan.settings.context, plan.native_context, reads_media=reads_media))
+    out.paragraph(text.context_of(plan))
 
 
 def start_stack(session: Session) -> int:

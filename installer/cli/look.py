@@ -153,7 +153,7 @@ def summary(session: Session, plan: Plan) -> None:
         (_("Image"), f"{plan.image_reference}, {text.gb(plan.image.size_bytes)}"),
         (_("Graphics card"), f"{plan.gpu.name} ({plan.gpu.uuid})" if plan.gpu else "–"),
         (_("Context"), text.tokens_of(plan.settings.context, plan.native_context)),
-        (_("Address"), f"http://127.0.0.1:{plan.port}/v1"),
+        (_("Address"), plan.endpoint),
         (_("Known since"), text.date(plan.resolved_at)),
     ]
     session.output.table(("", ""), rows)

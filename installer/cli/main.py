@@ -44,7 +44,7 @@ def run(argv: list[str]) -> int:
     except Exception as error:
         if os.environ.get("SLIPWAY_DEBUG"):
             raise
-        return _fail(output, _bug(error))
+        return _fail(output, Bug.of(error))
 
 
 def _speak_the_language_of_the_answers(session: Session, argv: list[str]) -> None:
@@ -65,13 +65,3 @@ def _named_language(argv: list[str]) -> str | None:
 def _fail(output: Output, problem: AnyProblem) -> int:
     output.problem(problem)
     return problem.exit_code
-
-
-def _bug(error: Exception) -> Bug:
-    """Name the place and the kind of a fault of ours; its message may hold anything and is not repeated."""
-    frames = []
-    trace = error.__traceback__
-    while trace is not None:
-        frames.append(f"{trace.tb_frame.f_code.co_filename.rsplit(os.sep, 1)[-1]}:{trace.tb_lineno}")
-        trace = trace.tb_next
-    return Bug(error=type(error).__name__, where=frames[-1] if frames else "")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from functools import cached_property
-from pathlib import Path
 
 import msgspec
 
@@ -105,8 +104,7 @@ class Session:
     @property
     def weights_folder(self) -> str:
         """Return where weights would lie."""
-        folder = self.choices.folder if hasattr(self.arguments, "answers") else None
-        return str(Path(folder).expanduser().absolute()) if folder else str(self.home.models)
+        return self.home.weights_folder(self.choices.folder if hasattr(self.arguments, "answers") else None)
 
     def facts(self) -> Facts:
         """Return the recorded machine, or read this one."""

@@ -112,6 +112,11 @@ class Plan(_Part, frozen=True, kw_only=True):
         return f"slipway-{self.choices.stack}"
 
     @property
+    def endpoint(self) -> str:
+        """Return the base address of the server's API."""
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    @property
     def image_reference(self) -> str:
         """Return what the compose file names: the digest, or the tag where the person wants it to move."""
         return self.image.by_digest if self.pinned else self.image.by_tag

@@ -33,7 +33,7 @@ class Flow:
     """Everything that the wizard knows. `choices` is the only place of a decision.
 
     `sources` is what the network said of the chosen profile, `plan` or `refusal` what follows from all of it. `failure`
-    is why the last reading or installation ended.
+    is why the last installation ended without success.
     """
 
     registry: Registry
@@ -122,7 +122,7 @@ def _model_stands(flow: Flow) -> Standing:
 
 def _version_stands(flow: Flow) -> Standing:
     if flow.sources is None:
-        return Standing(valid=False, problem=flow.failure)
+        return WAIT
     return GO
 
 
@@ -156,11 +156,6 @@ def seen(flow: Flow, facts: Facts) -> Flow:
     choices = flow.choices if card is None or facts.gpu(card) else msgspec.structs.replace(flow.choices, gpu_uuid=None)
     judged = offers(facts, flow.registry, choices.gpu_uuid)
     return _decided(_with_profile(replace(flow, facts=facts, choices=choices, offers=judged, failure=None)))
-
-
-def unread(flow: Flow, problem: AnyProblem) -> Flow:
-    """Take in that a reading, of the machine or of the network, failed."""
-    return replace(flow, failure=problem)
 
 
 def chose(flow: Flow, **changes: Any) -> Flow:

@@ -64,6 +64,10 @@ class Home:
         """Return where weights lie unless the person chose another folder."""
         return self.folder / "models"
 
+    def weights_folder(self, named: str | None) -> str:
+        """Return where weights lie: in the folder that a person named, else in the home."""
+        return str(Path(named).expanduser().absolute()) if named else str(self.models)
+
     def stack(self, name: str) -> StackHome:
         """Return the part of the home that belongs to one stack."""
         return StackHome(self.folder / name, name)

@@ -65,7 +65,7 @@ def status(job: Job) -> Status:
         profile=plan.profile,
         model=plan.weights.repo,
         context=plan.settings.context,
-        endpoint=f"http://127.0.0.1:{plan.port}/v1",
+        endpoint=plan.endpoint,
         image=plan.image_reference,
         image_digest=plan.image.index_digest,
         pinned=plan.pinned,

@@ -122,7 +122,7 @@ class Run:
             self._settled("cancelled", Interrupted())
             raise
         except Exception as error:
-            self._settled("failed", Bug(error=type(error).__name__))
+            self._settled("failed", Bug.of(error))
             raise
         self._settled("ok", None)
         return result

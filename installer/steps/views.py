@@ -9,14 +9,14 @@ import msgspec
 from installer.domain import checks
 from installer.domain.facts import EngineState, Facts, NvidiaState
 from installer.domain.memory import Fit
-from installer.domain.problems import AnyProblem
+from installer.domain.problems import AnyProblem, NvidiaToolkitMissing
 
-State = Literal["ok", "problem", "advice", "unknown"]
+State = Literal["ok", "problem", "unknown"]
 RequirementName = Literal["engine", "compose", "driver", "toolkit"]
 
 
 class Requirement(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that containers need here. `problem` blocks, unless the state is advice; `figure` is as it was read."""
+    """One thing that containers need here. `problem` is why not; `figure` is as it was read."""
 
     name: RequirementName
     state: State
@@ -49,20 +49,23 @@ def _compose(facts: Facts) -> Requirement:
 
 
 def _driver(facts: Facts) -> Requirement:
-    wrong = tuple(p for p in checks.nvidia(facts) if p.kind != "nvidia_toolkit_missing")
+    wrong = tuple(p for p in checks.nvidia(facts) if not isinstance(p, NvidiaToolkitMissing))
     return _row("driver", wrong, facts.nvidia.driver_version or "", known=bool(facts.nvidia.gpus))
 
 
 def _toolkit(facts: Facts) -> Requirement:
-    wrong = tuple(p for p in checks.nvidia(facts) if p.kind == "nvidia_toolkit_missing")
+    wrong = tuple(p for p in checks.nvidia(facts) if isinstance(p, NvidiaToolkitMissing))
     runs = facts.engine.state is EngineState.RUNNING
     return _row("toolkit", wrong, "", known=runs and bool(facts.nvidia.gpus))
+
+
+PartKind = Literal["weights", "kv", "overhead", "hidden", "free"]
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
     """A part of the card's memory: weights, kv, overhead, hidden or free."""
 
-    kind: Literal["weights", "kv", "overhead", "hidden", "free"]
+    kind: PartKind
     size_bytes: int
 
 
@@ -71,7 +74,7 @@ def parts(fit: Fit) -> tuple[Part, ...]:
     need, room = fit.estimate, fit.budget
     used = need.weights_bytes + need.kv_bytes + need.overhead_high_bytes
     left = max(0, room.total_bytes - room.hidden_bytes - used)
-    sizes: tuple[tuple[Literal["weights", "kv", "overhead", "hidden", "free"], int], ...] = (
+    sizes: tuple[tuple[PartKind, int], ...] = (
         ("weights", need.weights_bytes),
         ("kv", need.kv_bytes),
         ("overhead", need.overhead_high_bytes),

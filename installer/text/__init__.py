@@ -9,6 +9,7 @@ from installer.domain.calibration import StartFigures
 from installer.domain.facts import Missing
 from installer.domain.memory import Limit, Verdict
 from installer.domain.offers import Offer, Reason
+from installer.domain.plan import Plan
 from installer.domain.problems import AnyProblem
 from installer.domain.registry import Evidence, EvidenceKind
 from installer.steps.events import Note, Step
@@ -115,6 +116,15 @@ class Text(Voice):
     def tokens_of(self, limit_tokens: int, native_tokens: int) -> str:
         """Return a context beside the longest that the model can take."""
         return self.gettext("{limit} of {native}", limit=self.number(limit_tokens), native=self.tokens(native_tokens))
+
+    def context_of(self, plan: Plan) -> str:
+        """Say what the context limit of a plan means, with the plan's own figures."""
+        return self.context_copy(
+            plan.settings.context,
+            plan.native_context,
+            reads_media=plan.settings.reads_media,
+            graphics_card=plan.gpu is not None,
+        )
 
     def context_copy(
         self, limit_tokens: int, native_tokens: int, *, reads_media: bool = True, graphics_card: bool = True

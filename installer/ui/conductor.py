@@ -274,8 +274,7 @@ class Conductor(QObject):
 
     @property
     def _weights_folder(self) -> str:
-        folder = self.flow.choices.folder if self.flow else None
-        return str(Path(folder).expanduser().absolute()) if folder else str(self.home.models)
+        return self.home.weights_folder(self.flow.choices.folder if self.flow else None)
 
     @property
     def _live(self) -> Ports:
@@ -302,9 +301,7 @@ class Conductor(QObject):
         return sources, present(sources.image, sources.helper, sources.weights, place, self._live)
 
     def _installed(self, flow: Flow) -> Installed:
-        choices = (
-            flow.choices if flow.choices.folder else msgspec.structs.replace(flow.choices, folder=self._weights_folder)
-        )
+        choices = msgspec.structs.replace(flow.choices, folder=self._weights_folder)
         with self.home.held():
             job, plan = plan_to_install(choices, self._job(), self.home)
             job.home.begin_record()
@@ -417,8 +414,4 @@ def problem_of(error: BaseException) -> AnyProblem:
         return error.problem
     if isinstance(error, Cancelled):
         return Interrupted()
-    trace, where = error.__traceback__, ""
-    while trace is not None:
-        where = f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"
-        trace = trace.tb_next
-    return Bug(error=type(error).__name__, where=where)
+    return Bug.of(error)

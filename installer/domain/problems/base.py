@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
+from pathlib import PurePath
 from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
@@ -86,3 +87,12 @@ class Bug(Problem, frozen=True, kw_only=True):
 
     error: str
     where: str = ""
+
+    @classmethod
+    def of(cls, error: BaseException) -> Bug:
+        """Name the place and the kind of a fault; its message may hold anything and is not repeated."""
+        trace, where = error.__traceback__, ""
+        while trace is not None:
+            where = f"{PurePath(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"
+            trace = trace.tb_next
+        return cls(error=type(error).__name__, where=where)

@@ -91,6 +91,5 @@ def requirement_word(requirement: Requirement, text: Text) -> str:
     return {
         "ok": _("In order"),
         "problem": _("Required"),
-        "advice": _("Advice"),
         "unknown": _("Cannot be told"),
     }[requirement.state]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QPlainTextEdit
 
-from installer.domain.plan import Plan
 from installer.steps.bookmark import Page
 from installer.steps.smoke import SmokeReport
 from installer.ui.conductor import Conductor
@@ -86,19 +85,12 @@ class DonePage(PageWidget):
         figures = self.conductor.figures()
         rows = text.compared(figures) if figures else ()
         self._memory.show_rows(tuple((name, f"{seen} ({said})") for name, seen, said in rows))
-        self._address.show_value(_endpoint(plan))
+        self._address.show_value(plan.endpoint)
         key = self.conductor.api_key(plan)
         for widget in (self._key_name, self._key):
             widget.setVisible(key is not None)
         self._key.show_value(key or "")
-        self._context.setText(
-            text.context_copy(
-                plan.settings.context,
-                plan.native_context,
-                reads_media=plan.settings.reads_media,
-                graphics_card=plan.gpu is not None,
-            )
-        )
+        self._context.setText(self.text.context_of(plan))
         self._show_snippet()
 
     def _show_checks(self, report: SmokeReport) -> None:
@@ -117,9 +109,5 @@ class DonePage(PageWidget):
             return
         made = openai_python if self._python.isChecked() else curl
         question = self.text.gettext("What can you do?")
-        text = made(_endpoint(done.plan), done.plan.profile, question, needs_key=done.plan.needs_key)
+        text = made(done.plan.endpoint, done.plan.profile, question, needs_key=done.plan.needs_key)
         self._snippet.setPlainText(text)
-
-
-def _endpoint(plan: Plan) -> str:
-    return f"http://127.0.0.1:{plan.port}/v1"

@@ -73,14 +73,7 @@ class SummaryPage(PageWidget):
         if plan is None:
             return
         self._figures.show_rows(self._rows(flow, plan))
-        self._context.setText(
-            self.text.context_copy(
-                plan.settings.context,
-                plan.native_context,
-                reads_media=plan.settings.reads_media,
-                graphics_card=plan.gpu is not None,
-            )
-        )
+        self._context.setText(self.text.context_of(plan))
         text = self.conductor.compose_preview(plan)
         if self._file.toPlainText() != text:
             self._file.setPlainText(text)
@@ -106,7 +99,7 @@ class SummaryPage(PageWidget):
                 ),
             ),
             (_("Folder"), plan.choices.folder or (flow.facts.weights_folder.path if flow.facts else "")),
-            (_("Address"), f"http://127.0.0.1:{plan.port}/v1"),
+            (_("Address"), plan.endpoint),
             (_("Takes"), _("The download depends on your line. The first start takes several minutes more.")),
         )
 

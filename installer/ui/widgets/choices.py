@@ -89,7 +89,6 @@ _MARKS = {
     "no": ("circle-x", "bad"),
     "blocked": ("ban", "muted"),
     "ok": ("circle-check", "good"),
-    "advice": ("info", "warn"),
     "problem": ("circle-x", "bad"),
     "unknown": ("circle-question-mark", "muted"),
     "waiting": ("circle", "muted"),
@@ -109,7 +108,7 @@ class VerdictMark(Label):
         self.setLayout(self._row)
 
     def show_verdict(self, kind: str, word: str) -> None:
-        """Show one of fits, tight, no, blocked, ok, advice, problem, unknown, waiting, busy with its word."""
+        """Show one of fits, tight, no, blocked, ok, problem, unknown, waiting, busy with its word."""
         name, colour = _MARKS[kind]
         self.icon.show_as(name, colour)
         self.word.say(word)
