@@ -112,7 +112,9 @@ class Home:
 
     def forget_bookmark(self) -> None:
         """Begin at the first page the next time."""
-        (self.folder / "wizard.json").unlink(missing_ok=True)
+        bookmark = self.folder / "wizard.json"
+        with _writing(bookmark):
+            bookmark.unlink(missing_ok=True)
 
     def calibrations(self) -> tuple[Calibration, ...]:
         """Return what the starts on this machine taught; a file that cannot be read taught nothing."""

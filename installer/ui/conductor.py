@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 from PySide6.QtCore import QObject, Signal
@@ -25,19 +25,18 @@ from installer.domain.registry import Registry
 from installer.domain.sources import Sources
 from installer.steps import flow as flows
 from installer.steps import install as installing
-from installer.steps import lifecycle, read
+from installer.steps import lifecycle, read, start
 from installer.steps.bookmark import Bookmark, Page
 from installer.steps.cancel import Cancel
 from installer.steps.events import Event
 from installer.steps.flow import Flow
-from installer.steps.home import Home, read_bytes
+from installer.steps.home import Home, StackHome, read_bytes
 from installer.steps.install import Installed
 from installer.steps.job import Job, Secrets
 from installer.steps.lifecycle import Removal, Status
-from installer.steps.planning import plan_to_install, present
+from installer.steps.planning import plan_to_install, present, without_ours
 from installer.steps.ports import Ports
 from installer.steps.run import Run
-from installer.steps.start import difference
 from installer.text import Language, Text
 from installer.ui.bridge import Bridge
 from installer.ui.options import Options
@@ -45,6 +44,18 @@ from installer.ui.options import Options
 T = TypeVar("T")
 
 LOG_LINES = 400
+RUNS = ("serving", "starting")
+
+
+class Opening(NamedTuple):
+    """What is known when the window has looked around for the first time; `problem` keeps the overview from opening."""
+
+    registry: Registry
+    bookmark: Bookmark | None
+    choices: Choices
+    facts: Facts
+    status: Status | None
+    problem: AnyProblem | None
 
 
 class Conductor(QObject):
@@ -72,7 +83,9 @@ class Conductor(QObject):
         self.removal: Removal | None = None
         self.problem: AnyProblem | None = None
         self.busy = ""
-        self._forward_once_read = False
+        self._forward_once_read = self._looking = False
+        self._must_open_again = True
+        self._ours: Plan | None = None
         self._recorded: Facts | None = None
         self._ports: Ports | None = None
         self._cancel = Cancel()
@@ -85,8 +98,11 @@ class Conductor(QObject):
         self._work("reading", self._opened, self._take_opening)
 
     def look_again(self) -> None:
-        """Read the machine again."""
-        self._work("reading", self._facts, lambda facts: self._set(flows.seen(self._known, facts)))
+        """Read the machine again; where opening has failed, open again."""
+        if self._must_open_again:
+            self.open()
+        else:
+            self._work("reading", self._facts, lambda facts: self._set(flows.seen(self._known, self._judged(facts))))
 
     def choose(self, **changes: Any) -> None:
         """Change choices; what follows is told. A value that cannot be taken becomes the problem to show."""
@@ -97,15 +113,20 @@ class Conductor(QObject):
 
     def look_at_cards(self) -> None:
         """Read the graphics cards alone, as for a live bar; nothing is said where that fails."""
-        if self.busy or self.flow is None or self.flow.facts is None or not self.flow.facts.nvidia.gpus:
+        if self.busy or self._looking or self.flow is None or self.flow.facts is None:
             return
         known = self.flow.facts
+        self._looking = True
 
         def take(nvidia: Nvidia) -> None:
+            self._looking = False
             if not self.busy and self.flow is not None and self.flow.facts is known:
-                self._set(flows.seen(self.flow, msgspec.structs.replace(known, nvidia=nvidia)))
+                self._set(flows.seen(self.flow, self._judged(msgspec.structs.replace(known, nvidia=nvidia))))
 
-        self.bridge.run(self._live.gpus.read, take, lambda _: None)
+        def give_up(_: BaseException) -> None:
+            self._looking = False
+
+        self.bridge.run(self._live.gpus.read, take, give_up)
 
     def choose_folder(self, folder: str | None) -> None:
         """Keep the models elsewhere; how much room there is has to be read."""
@@ -117,15 +138,18 @@ class Conductor(QObject):
         self.secrets = replace(self.secrets, api_key=key.strip() or None)
 
     def use_token(self, token: str) -> None:
-        """Use this token for the hub."""
-        self.secrets = replace(self.secrets, hf_token=token.strip() or self.secrets.hf_token)
-        self._ports = self._doors(self._known.registry)
+        """Use this token for the hub; a rehearsal asks no hub and keeps its world."""
+        if token.strip() in ("", self.secrets.hf_token):
+            return
+        self.secrets = replace(self.secrets, hf_token=token.strip())
+        if not self.options.dry_run:
+            self._ports = doors.real(self.secrets)
 
     def compose_preview(self, plan: Plan) -> str:
         """Return the compose file of a plan, or what changes where there is one already."""
         rendered = compose.render(plan)
         old = read_bytes(self.home.stack(plan.stack).path(rendered.name))
-        return rendered.text if old is None or old == rendered.text.encode() else difference(old, rendered.text)
+        return rendered.text if old is None or old == rendered.text.encode() else start.difference(old, rendered.text)
 
     def api_key(self, plan: Plan) -> str | None:
         """Return the API key of an installation from the file that holds it, None where the server asks for none."""
@@ -134,19 +158,19 @@ class Conductor(QObject):
 
     def installed_key(self) -> str | None:
         """Return the API key of what is installed."""
-        plan = self.home.stack("chat").plan()
+        plan = self._stack.plan()
         return self.api_key(plan) if plan else None
 
     def figures(self) -> StartFigures | None:
         """Return what the last start told of its memory."""
-        return self.home.stack("chat").figures()
+        return self._stack.figures()
 
     def read_log(self) -> None:
         """Read the end of the server's log; it is told by `log_told`."""
 
         def log() -> str:
-            found = self._live.engine.containers("slipway-chat")
-            return self._live.engine.logs(found[0].id, LOG_LINES).decode(errors="replace") if found else ""
+            found = start.current_container(self._stack.installed(), self._job(facts=self._known.facts))
+            return self._live.engine.logs(found.id, LOG_LINES).decode(errors="replace") if found else ""
 
         self.bridge.run(log, self.log_told.emit, lambda error: self.show_problem(problem_of(error)))
 
@@ -219,21 +243,24 @@ class Conductor(QObject):
 
         self._work("reading", removal, take)
 
-    def uninstall(self) -> None:
-        """Remove what was shown."""
-        what = self.removal
-        if what is None:
-            return
-        self._work("removing", lambda: self._held(lambda job: lifecycle.uninstall(job, what)), self._take_removed)
+    def uninstall(self, *, keep_weights: bool, keep_image: bool) -> None:
+        """Remove everything but what shall be kept: what was shown may be older than the last tick."""
+
+        def remove(job: Job) -> None:
+            what = lifecycle.removal(job, self.home, keep_weights=keep_weights, keep_image=keep_image)
+            lifecycle.uninstall(job, what)
+
+        self._work("removing", lambda: self._held(remove), self._take_removed)
 
     def change_model(self) -> None:
         """Leave the overview for the wizard, with what is installed as the choice."""
-        plan = self.home.stack("chat").plan()
+        plan, runs = self._stack.installed(), self.status is not None and self.status.state in RUNS
+        self._ours = plan if runs else None
         self.status = None
-        flow = self._known
-        if plan is not None:
-            flow = flows.chose(replace(flow, installed=None), profile=plan.profile, context=None)
-        self._set(flows.on_to(replace(flow, page=Page.WELCOME), Page.MODEL))
+        flow = flows.chose(replace(self._known, installed=None, page=Page.WELCOME), profile=plan.profile, context=None)
+        if flow.facts is not None:
+            flow = flows.seen(flow, self._judged(flow.facts))
+        self._set(flows.on_to(flow, Page.MODEL))
         self.status_changed.emit()
 
     def set_language(self, language: Language) -> None:
@@ -252,7 +279,7 @@ class Conductor(QObject):
 
     # What the threads do
 
-    def _opened(self) -> tuple[Registry, Bookmark | None, Choices, Facts, Status | None]:
+    def _opened(self) -> Opening:
         registry = doors.registry(self.options.registry, self.home).registry
         self._recorded = doors.machine(self.options.machine) if self.options.machine else None
         self.secrets = doors.secrets(None, None, ask_store=True)
@@ -261,7 +288,11 @@ class Conductor(QObject):
         choices = choice_files.from_text(doors.read_text(answers), answers) if answers else Choices()
         bookmark = None if answers else self.home.bookmark()
         facts = self._facts()
-        return registry, bookmark, choices, facts, self._installed_already(registry, facts)
+        try:
+            status, problem = self._installed_already(registry, facts), None
+        except InstallerError as error:  # such as an engine that is down: the wizard opens and says so
+            status, problem = None, error.problem
+        return Opening(registry, bookmark, choices, facts, status, problem)
 
     def _doors(self, registry: Registry) -> Ports:
         if not self.options.dry_run:
@@ -287,11 +318,18 @@ class Conductor(QObject):
         return self.flow
 
     def _installed_already(self, registry: Registry, facts: Facts) -> Status | None:
-        stack = self.home.stack("chat")
-        plan = stack.plan()
-        if plan is None or stack.proof() is None:
+        if self._stack.plan() is None or self._stack.proof() is None:
             return None
         return lifecycle.status(self._job(registry, facts))
+
+    def _judged(self, facts: Facts) -> Facts:
+        """Return the machine as other models are judged on it: as if our own server were stopped."""
+        return without_ours(facts, self._ours) if self._ours else facts
+
+    @property
+    def _stack(self) -> StackHome:
+        """Return the stack that the window is about; the other one is not served yet."""
+        return self.home.stack("chat")
 
     def _resolved(self, flow: Flow) -> tuple[Sources, Present]:
         assert flow.facts is not None
@@ -311,13 +349,13 @@ class Conductor(QObject):
         return lifecycle.status(self._job())
 
     def _held(self, work: Callable[[Job], T]) -> T:
-        self.home.stack("chat").installed()
+        self._stack.installed()
         with self.home.held():
             job = self._job()
             return job.run.settle(lambda: work(job))
 
     def _job(self, registry: Registry | None = None, facts: Facts | None = None) -> Job:
-        stack = self.home.stack("chat")
+        stack = self._stack
 
         def emit(event: Event) -> None:
             stack.append(event)
@@ -343,7 +381,7 @@ class Conductor(QObject):
     def _work(self, busy: str, work: Callable[[], T], done: Callable[[T], None]) -> None:
         if self.busy:
             return
-        self._cancel = Cancel()
+        self._cancel, self._answer = Cancel(), queue.SimpleQueue()  # an answer that came too late answers nothing
         self.problem = None
         self._set_busy(busy)
 
@@ -378,8 +416,9 @@ class Conductor(QObject):
         self.busy = busy
         self.busy_changed.emit()
 
-    def _take_opening(self, told: tuple[Registry, Bookmark | None, Choices, Facts, Status | None]) -> None:
-        registry, bookmark, choices, facts, status = told
+    def _take_opening(self, told: Opening) -> None:
+        registry, bookmark, choices, facts, status, problem = told
+        self._must_open_again = problem is not None
         self.status = status
         kept = bookmark.choices.language if bookmark else choices.language
         flow = flows.seen(flows.opened(registry, bookmark, choices), facts)
@@ -390,10 +429,13 @@ class Conductor(QObject):
             flow = flows.on_to(flow, min(bookmark.page, Page.MODEL, key=flows.PAGES.index))
         self._set(flow)
         self.status_changed.emit()
-        if self._forward_once_read and status is None and flow.page is Page.WELCOME:
+        if problem is not None:
+            self.show_problem(problem)
+        elif self._forward_once_read and status is None and flow.page is Page.WELCOME:
             self.forward()
 
     def _take_installed(self, installed: Installed) -> None:
+        self._ours = None
         self.home.forget_bookmark()
         self._set(flows.ended(self._known, installed))
 
@@ -402,7 +444,7 @@ class Conductor(QObject):
         self.status_changed.emit()
 
     def _take_removed(self, _: object) -> None:
-        self.status = self.removal = None
+        self.status = self.removal = self._ours = None
         self._set(replace(self._known, page=Page.WELCOME, installed=None))
         self.status_changed.emit()
         self.look_again()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QCloseEvent, QIcon, QKeySequence, QShortcut
-from PySide6.QtWidgets import QMainWindow, QMessageBox, QSizePolicy, QStackedWidget, QWidget
+from PySide6.QtWidgets import QLineEdit, QMainWindow, QMessageBox, QPushButton, QSizePolicy, QStackedWidget, QWidget
 
 from installer.domain.problems import RelaxRefused
 from installer.steps.bookmark import Page
@@ -63,8 +63,8 @@ class Shell(QMainWindow):
             signal.connect(self.refresh)
         conductor.text_changed.connect(self.retranslate)
         conductor.question.connect(self._ask)
-        QShortcut(QKeySequence(Qt.Key.Key_Return), self, self._go_on)
-        QShortcut(QKeySequence(Qt.Key.Key_Enter), self, self._go_on)
+        for key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            QShortcut(QKeySequence(key), self, self._return_pressed)
         QShortcut(QKeySequence("Alt+Left"), self, conductor.back)
         self.retranslate()
 
@@ -174,6 +174,17 @@ class Shell(QMainWindow):
             shown.begin()
         self._has_arrived = True
         self.setAccessibleName(f"Slipway – {shown.title.text()}")
+
+    def _return_pressed(self) -> None:
+        """Press the button that has the focus; anywhere else take what was typed, then go on."""
+        focused = self.focusWidget()
+        if isinstance(focused, QPushButton):
+            focused.click()
+            return
+        if isinstance(focused, QLineEdit):
+            focused.clearFocus()
+        if self.conductor.problem is None:
+            self._go_on()
 
     def _go_on(self) -> None:
         if self.next.isEnabled() and self.next.isVisible():

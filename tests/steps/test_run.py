@@ -311,7 +311,9 @@ def test_every_run_settles_once_and_its_failure_goes_on(
     assert (settled.problem.kind if settled.problem else None) == kind
     assert b"secret" not in msgspec.json.encode(settled)
     if kind == "bug":
-        assert settled.problem == Bug(error="ZeroDivisionError")
+        assert isinstance(settled.problem, Bug)
+        assert settled.problem.error == "ZeroDivisionError"
+        assert settled.problem.where.startswith(f"{Path(__file__).name}:")
 
 
 def test_a_skipped_step_is_only_that(stage: Stage) -> None:

@@ -10,6 +10,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from installer.domain.problems import EngineDown, InstallerError
+from installer.steps import lifecycle
 from installer.steps.bookmark import Page
 from installer.ui.palette import DARK
 from tests.ui.kit import LANGUAGES, Window, name_of, opened
@@ -214,3 +216,101 @@ def test_a_fault_of_ours_is_shown_as_one(qtbot: QtBot, tmp_path: Path, monkeypat
     window.shell.conductor.look_again()
     window.until(lambda: bool(window.problem))
     assert window.shell.conductor.problem.kind == "bug"
+
+
+def test_return_presses_what_has_the_focus_and_never_installs_by_accident(qtbot: QtBot, tmp_path: Path) -> None:
+    window = opened(qtbot, tmp_path)
+    window.go_to(Page.SUMMARY)
+    window.shell._back.setFocus()
+    qtbot.keyClick(window.shell, Qt.Key.Key_Return)
+    window.rest()
+    assert window.page is Page.OPTIONS
+
+
+def test_a_port_that_cannot_be_keeps_a_person_on_the_page(qtbot: QtBot, tmp_path: Path) -> None:
+    window = opened(qtbot, tmp_path)
+    window.go_to(Page.OPTIONS)
+    page: Any = window.shell.current
+    window.shell.activateWindow()
+    page._port.setFocus()
+    page._port.setText("80")
+    qtbot.keyClick(window.shell, Qt.Key.Key_Return)
+    window.settle()
+    assert (window.page, bool(window.problem), window.choices.port) == (Page.OPTIONS, True, None)
+
+
+def test_a_port_that_was_only_shown_stays_free_to_change(qtbot: QtBot, tmp_path: Path) -> None:
+    window = opened(qtbot, tmp_path)
+    window.go_to(Page.OPTIONS)
+    page: Any = window.shell.current
+    page._port.editingFinished.emit()
+    assert window.choices.port is None
+    page._port.setText("8123")
+    page._port.editingFinished.emit()
+    assert window.choices.port == 8123
+
+
+def test_an_installation_whose_engine_is_down_says_so_and_opens_when_it_is_up(
+    qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened(qtbot, tmp_path).install()
+
+    def down(*_: object) -> None:
+        raise InstallerError(EngineDown(endpoint="unix:///var/run/docker.sock"))
+
+    with monkeypatch.context() as broken:
+        broken.setattr(lifecycle, "status", down)
+        window = opened(qtbot, tmp_path)
+        assert (window.page, bool(window.problem)) == (Page.WELCOME, True)
+    window.shell.current.mend()
+    window.until(lambda: window.shell.conductor.status is not None)
+    assert window.shell.current is window.shell._page(None)
+
+
+def test_another_model_is_judged_as_if_ours_were_stopped(qtbot: QtBot, tmp_path: Path) -> None:
+    window = opened(qtbot, tmp_path)
+    before = {each.profile: each.verdict for each in window.shell.conductor.flow.offers}
+    window.install()
+    window.go_on()
+    window.until(lambda: window.shell.conductor.status is not None)
+    page: Any = window.shell._page(None)
+    page._change.click()
+    window.rest()
+    assert window.page is Page.MODEL
+    assert {each.profile: each.verdict for each in window.shell.conductor.flow.offers} == before
+    window.shell.conductor.look_again()
+    window.rest()
+    assert {each.profile: each.verdict for each in window.shell.conductor.flow.offers} == before
+
+
+def test_what_is_ticked_last_is_kept(qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    window = opened(qtbot, tmp_path)
+    window.install()
+    window.go_on()
+    window.until(lambda: window.shell.conductor.status is not None)
+    page: Any = window.shell._page(None)
+    page._remove.click()
+    window.rest()
+    page._keep_weights.box.setChecked(True)  # as if it were ticked while something else was being done
+    removed = []
+    monkeypatch.setattr(lifecycle, "uninstall", lambda job, what: removed.append(what))
+    page._really.click()
+    window.rest()
+    assert [what.keeps_weights for what in removed] == [True]
+
+
+def test_an_answer_that_came_too_late_answers_no_later_question(qtbot: QtBot, tmp_path: Path) -> None:
+    window = opened(qtbot, tmp_path)
+    window.shell.conductor.cancel()
+    window.shell.conductor.look_again()
+    assert window.shell.conductor._answer.empty()
+    window.rest()
+
+
+def test_a_token_does_not_make_a_rehearsal_forget_its_world(qtbot: QtBot, tmp_path: Path) -> None:
+    window = opened(qtbot, tmp_path)
+    world = window.shell.conductor._ports
+    window.shell.conductor.use_token("")
+    window.shell.conductor.use_token("hf_new")
+    assert window.shell.conductor._ports is world
+    assert window.shell.conductor.secrets.hf_token == "hf_new"

@@ -22,6 +22,7 @@ class DockerPage(PageWidget):
     def __init__(self, conductor: Conductor) -> None:
         super().__init__(conductor)
         self._rows = column(12)
+        self._shown: tuple[tuple[Requirement, ...], str] | None = None
         self.body.addLayout(self._rows)
         self._again = Button("", "refresh-cw", on_click=conductor.look_again)
         foot = row(self._again)
@@ -42,8 +43,12 @@ class DockerPage(PageWidget):
     def show_flow(self) -> None:
         if self.flow is None or self.flow.facts is None:
             return
+        shown = (requirements(self.flow.facts), self.text.language)
+        if shown == self._shown:
+            return
+        self._shown = shown
         clear(self._rows)
-        for each in requirements(self.flow.facts):
+        for each in shown[0]:
             self._rows.addWidget(_RequirementCard(each, self.text))
 
 

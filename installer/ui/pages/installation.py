@@ -92,7 +92,7 @@ class InstallationPage(PageWidget):
     def show_flow(self) -> None:
         _ = self.text.gettext
         if self.busy:
-            self.lead.setText(_("This may take a while. The computer will not go to sleep meanwhile."))
+            self.lead.setText(_("This may take a while."))
         elif self.valid:
             self.lead.setText(_("Everything is in place and has been proved."))
         else:

@@ -33,6 +33,7 @@ class OptionsPage(PageWidget):
         self._port_card, self._port_name, self._port_words = Card(), Label("heading"), Label("caption")
         self._port = QLineEdit()
         self._port.setMaximumWidth(140)
+        self._shown_port = ""
         self._port.setValidator(QIntValidator(1, 65535, self))
         self._port.editingFinished.connect(self._chose_port)
         self._port_card.box.addWidget(self._port_name)
@@ -95,7 +96,8 @@ class OptionsPage(PageWidget):
         self._folder_words.setText(self._room(engine.docker_desktop, flow.facts.weights_folder.free_bytes))
         if not self._port.hasFocus():
             port = flow.choices.port or (flow.plan.port if flow.plan else next(iter(flow.facts.ports.free), 8000))
-            self._port.setText(str(port))
+            self._shown_port = str(port)
+            self._port.setText(self._shown_port)
         self._autostart.box.setChecked(flow.choices.autostart)
 
     def _room(self, docker_desktop: bool, free_bytes: int | None) -> str:
@@ -120,4 +122,7 @@ class OptionsPage(PageWidget):
             self._chose_folder()
 
     def _chose_port(self) -> None:
+        """Take a port that was typed: one that was only shown stays Slipway's to change."""
+        if self._port.text() == self._shown_port:
+            return
         self.conductor.choose(port=int(self._port.text()) if self._port.text() else None)

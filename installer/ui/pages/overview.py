@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QPlainTextEdit
 
 from installer.domain.problems import AnyProblem
 from installer.steps.lifecycle import Status
-from installer.ui.conductor import Conductor
+from installer.ui.conductor import RUNS, Conductor
 from installer.ui.pages.base import PageWidget
 from installer.ui.widgets.basics import Button, Label, add, breakable, row
 from installer.ui.widgets.cards import Card
@@ -48,7 +48,7 @@ class OverviewPage(PageWidget):
         self._remove = Button("quiet", "trash-2", on_click=self._begin_removal)
         self._removal, self._removal_words = Card("problem"), Label()
         self._keep_weights, self._keep_image = CheckLine(self._ask_again), CheckLine(self._ask_again)
-        self._really = Button("", on_click=conductor.uninstall)
+        self._really = Button("", on_click=self._uninstall)
         self._rather_not = Button("", on_click=self._end_removal)
         foot = wrapping(self._really, self._rather_not)
         add(self._removal.box, self._removal_words, self._keep_weights, self._keep_image)
@@ -94,7 +94,7 @@ class OverviewPage(PageWidget):
         status = self.conductor.status
         if status is None:
             return
-        serves, runs = status.state == "serving", status.state in ("serving", "starting")
+        serves, runs = status.state == "serving", status.state in RUNS
         self._name.setText(breakable(status.profile))
         self._mark.show_verdict(_MARKS[status.state], self.text.state(status.state))
         self._figures.show_rows(self._rows(status))
@@ -144,8 +144,13 @@ class OverviewPage(PageWidget):
         self._ask_removal()
 
     def _ask_removal(self) -> None:
-        weights, image = self._keep_weights.box.isChecked(), self._keep_image.box.isChecked()
-        self.conductor.ask_removal(keep_weights=weights, keep_image=image)
+        self.conductor.ask_removal(**self._kept())
+
+    def _uninstall(self) -> None:
+        self.conductor.uninstall(**self._kept())
+
+    def _kept(self) -> dict[str, bool]:
+        return {"keep_weights": self._keep_weights.box.isChecked(), "keep_image": self._keep_image.box.isChecked()}
 
     def _show_removal(self) -> None:
         what = self.conductor.removal
