@@ -64,7 +64,7 @@ def walk(application: QApplication, shell: Shell, folder: Path, suffix: str) -> 
             application.processEvents()
         picture = folder / f"{name}-{suffix}.png"
         shell.grab().save(str(picture))
-        Image.open(picture).convert("RGB").quantize(128).save(picture, optimize=True)
+        Image.open(picture).convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE).save(picture, optimize=True)
 
     def until(holds: Callable[[], bool]) -> None:
         began = time.monotonic()

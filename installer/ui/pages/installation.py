@@ -19,6 +19,7 @@ from installer.ui.pages.base import PageWidget
 from installer.ui.widgets.basics import Button, Label, Rule, add, column, row
 from installer.ui.widgets.cards import Card
 from installer.ui.widgets.choices import VerdictMark
+from installer.ui.widgets.wrapping import wrapping
 
 SPEED_SECONDS = 10.0
 """The speed is that of the last seconds: an average over an hour says nothing about now."""
@@ -54,7 +55,7 @@ class InstallationPage(PageWidget):
         self._log.setMaximumBlockCount(MOST_LOG_LINES)
         self._log.setMinimumHeight(160)
         self._log.hide()
-        add(self.body, overall, steps, self._more, self._log)
+        add(self.body, overall, steps, wrapping(self._more), self._log)
         conductor.event_told.connect(self._take)
 
     @property

@@ -50,7 +50,7 @@ class ModelPage(PageWidget):
         self._others = Button("quiet", "chevron-down", on_click=self._turn_others)
         self._others_shown = False
         self._rest = column(12)
-        self.body.addWidget(self._others)
+        self.body.addWidget(wrapping(self._others))
         self.body.addLayout(self._rest)
         self._drawn: tuple[object, ...] = ()
 

@@ -56,7 +56,7 @@ class OverviewPage(PageWidget):
         self._removal.hide()
         self.body.addWidget(self._card)
         self.body.addWidget(actions)
-        add(self.body, self._logs, self._log, self._remove, self._removal)
+        add(self.body, wrapping(self._logs), self._log, wrapping(self._remove), self._removal)
         conductor.status_changed.connect(self.refresh)
         conductor.log_told.connect(self._log.setPlainText)
 

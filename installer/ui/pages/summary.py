@@ -14,6 +14,7 @@ from installer.ui.widgets.basics import Button, Label, breakable
 from installer.ui.widgets.cards import Card
 from installer.ui.widgets.choices import CheckLine
 from installer.ui.widgets.figures import Figures
+from installer.ui.widgets.wrapping import wrapping
 
 
 class SummaryPage(PageWidget):
@@ -41,7 +42,7 @@ class SummaryPage(PageWidget):
         self._file.hide()
         self.body.addWidget(card)
         self.body.addWidget(self._licence_card)
-        self.body.addWidget(self._more)
+        self.body.addWidget(wrapping(self._more))
         self.body.addWidget(self._file)
 
     @property
