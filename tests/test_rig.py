@@ -525,9 +525,9 @@ def _seconds(address: str) -> float:
 
 def test_throttle_limits_and_counts(megabyte: int) -> None:
     with Throttle(megabyte) as line:
-        assert _seconds(line.address) < 0.5
+        unlimited = _seconds(line.address)
         line.rate = 2_000_000
-        assert 0.4 < _seconds(line.address) < 0.9
+        assert _seconds(line.address) > max(0.4, unlimited)
         assert line.connections == 2
         assert line.bytes_down > 2_000_000
 

@@ -118,8 +118,10 @@ class Throttle:
                 self._flowing.wait()
                 if down:
                     self._wait_turn(len(data))
+                cut = self._count(len(data), down)
                 sink.sendall(data)
-                self._count(len(data), down)
+                if cut:
+                    self.drop()
             sink.shutdown(socket.SHUT_WR)
         except OSError:
             pass
@@ -140,15 +142,15 @@ class Throttle:
             self._next_slot = start + size / rate
         time.sleep(max(0.0, self._next_slot - time.monotonic()))
 
-    def _count(self, size: int, down: bool) -> None:
+    def _count(self, size: int, down: bool) -> bool:
+        """Count what is about to be sent, so that a client that has it all finds it counted; say whether to cut now."""
         with self._lock:
             self.bytes_down += size if down else 0
             self.bytes_up += 0 if down else size
             cut = self._cut_at is not None and self.bytes_down >= self._cut_at
             if cut:
                 self._cut_at = None
-        if cut:
-            self.drop()
+        return cut
 
     def _close_pair(self, source: socket.socket, sink: socket.socket, down: bool) -> None:
         """The download side owns the pair: a client that only ended its request still waits for the answer."""
