@@ -14,6 +14,9 @@ SHARDS = 5
 SHARE_THAT_FITS = 0.75
 """Which share of the asked context a failing start says that there is room for."""
 
+OVERHEAD_GIB = 2.5
+"""What a start of a dry run takes besides weights and cache."""
+
 FAULTS = (
     "container_exited",
     "free_below_utilisation",
@@ -137,7 +140,7 @@ def _load(told: Script, asked: Asked) -> None:
 
 
 def _cache_and_graphs(told: Script, asked: Asked, fault: str | None) -> Script:
-    left = max(0.5, to_gib(asked.card_bytes) * asked.utilisation - to_gib(asked.weights_bytes) - 1.5)
+    left = max(0.5, to_gib(asked.card_bytes) * asked.utilisation - to_gib(asked.weights_bytes) - OVERHEAD_GIB)
     if fault == "no_cache_blocks":
         return told.fail("ValueError: No available memory for the cache blocks.")
     told.say(3.0, f"{CORE} INFO [gpu_worker.py:759] Available KV cache memory: {left:.2f} GiB")

@@ -11,8 +11,8 @@ from installer.domain import checks, compose
 from installer.domain import facts as fact_files
 from installer.domain import plan as plans
 from installer.domain.facts import Facts, Gpu, GpuMemory, GpuProcess, Missing
-from installer.domain.memory import budget
-from installer.domain.offers import Offer, offers
+from installer.domain.memory import Fit, Verdict, budget
+from installer.domain.offers import Offer, longest_context_here, offers
 from installer.domain.plan import Plan, Refusal
 from installer.domain.problems import InstallerError
 from installer.steps import lifecycle, start
@@ -86,9 +86,10 @@ def _card(session: Session, facts: Facts, gpu: Gpu) -> str:
 
 def show_offers(session: Session) -> int:
     """Show every profile with its verdict and why."""
-    found = offers(session.facts(), session.registry, session.arguments.gpu_uuid)
+    facts = session.facts()
+    found = offers(facts, session.registry, session.arguments.gpu_uuid)
     if session.output.as_json:
-        session.output.json([_offer_json(session, offer) for offer in found])
+        session.output.json([_offer_json(session, facts, offer) for offer in found])
         return 0
     for offer in found:
         _show_offer(session, offer)
@@ -101,13 +102,26 @@ def _show_offer(session: Session, offer: Offer) -> None:
     evidence = text.evidence(offer.evidence, untested=offer.untested)
     out.heading(f"{mark} {offer.profile}")
     out.line(f"  {text.verdict(offer.verdict)} · {text.extent(offer)} · {evidence}")
-    out.paragraph(text.reason(offer.reason))
+    for sentence in (text.reason(offer.reason), text.levers(offer), text.own_starts(offer)):
+        if sentence:
+            out.paragraph(sentence)
     out.line()
 
 
-def _offer_json(session: Session, offer: Offer) -> dict[str, Any]:
+def _offer_json(session: Session, facts: Facts, offer: Offer) -> dict[str, Any]:
     values: dict[str, Any] = dict(to_plain(offer))  # type: ignore[call-overload]
-    return values | {"sentence": session.text.reason(offer.reason)}
+    values |= {"sentence": session.text.reason(offer.reason), "help": session.text.levers(offer)}
+    return values if offer.fit is None else values | {"room": _room_json(session, facts, offer, offer.fit)}
+
+
+def _room_json(session: Session, facts: Facts, offer: Offer, fit: Fit) -> dict[str, object]:
+    """Return the answers to the questions the other way round: highest shares, longest context, bytes to free."""
+    return {
+        "utilisation_max": fit.budget.utilisation_max,
+        "utilisation_safe": fit.budget.utilisation_safe,
+        "longest_context": longest_context_here(facts, session.registry, offer),
+        "to_free_bytes": 0 if fit.verdict is Verdict.FITS else fit.to_free_bytes,
+    }
 
 
 def write_plan(session: Session) -> int:
@@ -168,6 +182,8 @@ def status(session: Session) -> int:
         (_("Compose file"), seen.compose_file),
         (_("Proved"), text.date(seen.proof.at) if seen.proof else "–"),
     ]
+    if seen.figures:
+        rows += [(name, f"{told} ({said})") for name, told, said in text.compared(seen.figures)]
     session.output.table(("", ""), rows)
     return 0
 

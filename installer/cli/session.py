@@ -112,7 +112,7 @@ class Session:
         """Return the recorded machine, or read this one."""
         if self.recorded is not None and not self.is_dry_run:
             return self.recorded
-        return read.facts(self.ports, self.weights_folder)
+        return read.facts(self.ports, self.weights_folder, self.home.calibrations())
 
     def job(self, stack: StackHome, facts: Facts, *, recorded: bool = True) -> Job:
         """Return a job for one stack whose events are printed, and recorded in its folder."""

@@ -10,7 +10,11 @@ import re
 
 import msgspec
 
-from installer.domain.memory import Estimate
+from installer.domain.facts import Calibration
+from installer.domain.kv_cache import layout
+from installer.domain.memory import Fit
+from installer.domain.registry import Architecture
+from installer.domain.settings import Settings
 from installer.domain.units import gib
 
 SWING_BYTES = gib(0.5)
@@ -40,14 +44,43 @@ class LogFigures(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     requested_bytes: int | None = None
 
 
-class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What this machine's starts taught: bytes to add to the overhead's band, less than nothing where it is too wide.
+class Prediction(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the oracle said of a start, in the terms of the server's log. `tokens_low` goes with the least cache."""
 
-    `starts` counts what went into it.
-    """
+    share_bytes: int
+    weights_bytes: int
+    overhead_low_bytes: int
+    overhead_high_bytes: int
+    kv_low_bytes: int
+    kv_high_bytes: int
+    tokens_low: int
+    tokens_high: int
 
-    shift_bytes: int
-    starts: int = 1
+
+class StartFigures(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One start, what was predicted of it and what its log told. `start` is the container's id and when it began."""
+
+    start: str
+    predicted: Prediction
+    logged: LogFigures
+
+
+def prediction(architecture: Architecture, settings: Settings, fit: Fit) -> Prediction:
+    """Return what the log of a start should tell, given what the oracle says of it."""
+    need = fit.estimate
+    least_left = max(0, fit.share_bytes - need.weights_bytes - need.overhead_high_bytes)
+    most_left = max(0, fit.share_bytes - need.weights_bytes - need.overhead_low_bytes)
+    laid_out = layout(architecture, settings)
+    return Prediction(
+        share_bytes=fit.share_bytes,
+        weights_bytes=need.weights_bytes,
+        overhead_low_bytes=need.overhead_low_bytes,
+        overhead_high_bytes=need.overhead_high_bytes,
+        kv_low_bytes=least_left,
+        kv_high_bytes=most_left,
+        tokens_low=laid_out.logged_tokens(least_left),
+        tokens_high=laid_out.logged_tokens(most_left),
+    )
 
 
 _NUMBER = r"([\d.]+)"
@@ -127,20 +160,17 @@ def measured_overhead(figures: LogFigures, share_bytes: int) -> int | None:
     return share_bytes - figures.model_bytes - figures.kv_bytes
 
 
-def recalibrated(
-    known: Calibration | None, predicted: Estimate, figures: LogFigures, share_bytes: int
-) -> Calibration | None:
-    """Return what this machine is known for after one more start.
+def recalibrated(known: Calibration, predicted: Prediction, figures: LogFigures) -> Calibration:
+    """Return what a card is known for after one more start; `known` is what the starts before it taught.
 
-    `predicted` is the estimate without any shift. A start that took more than the upper end adds all of what was
-    missing, and half a GiB for the next one to differ. One that took less takes off what is left above it and that
-    half GiB, but no more than half a GiB, and never more than any earlier start allows: the worst start counts.
+    `predicted` is without any shift. What a start took is its share less its cache, weights included, so that a
+    checkpoint which is larger on the card than its files teaches too. A start that took more than the upper end adds
+    all of what was missing, and half a GiB for the next one to differ. One that took less takes off what is left above
+    it and that half GiB, but no more than half a GiB, and never more than any earlier start allows: the worst counts.
     """
-    overhead = measured_overhead(figures, share_bytes)
-    if overhead is None:
+    if figures.kv_bytes is None:
         return known
-    above = overhead - predicted.overhead_high_bytes
+    above = predicted.kv_low_bytes - figures.kv_bytes
     shift = above + SWING_BYTES if above > 0 else max(-MOST_RELAXED_BYTES, min(0, above + SWING_BYTES))
-    if known is None:
-        return Calibration(shift_bytes=shift)
-    return Calibration(shift_bytes=max(known.shift_bytes, shift), starts=known.starts + 1)
+    worst = max(known.shift_bytes, shift) if known.starts else shift
+    return msgspec.structs.replace(known, shift_bytes=worst, starts=known.starts + 1)

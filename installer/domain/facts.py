@@ -205,8 +205,21 @@ class Ports(_Fact, frozen=True, kw_only=True):
     free: tuple[int, ...] = ()
 
 
+class Calibration(_Fact, frozen=True, kw_only=True):
+    """What real starts of one profile on one card taught: bytes to add to the upper end of the overhead.
+
+    Less than nothing where the prediction was too careful. `starts` counts what went into it.
+    """
+
+    gpu_uuid: str
+    wsl2: bool
+    profile: str
+    shift_bytes: int = 0
+    starts: int = 0
+
+
 class Facts(_Fact, frozen=True, kw_only=True):
-    """One reading of the whole machine."""
+    """One reading of the whole machine. `calibrations` are what earlier starts on it taught."""
 
     schema: int = SCHEMA
     recorded: str | None = None
@@ -216,6 +229,7 @@ class Facts(_Fact, frozen=True, kw_only=True):
     host: Host
     weights_folder: Folder
     ports: Ports = Ports()
+    calibrations: tuple[Calibration, ...] = ()
 
     @property
     def behind_wsl2(self) -> bool:
@@ -225,6 +239,23 @@ class Facts(_Fact, frozen=True, kw_only=True):
     def gpu(self, uuid: str) -> Gpu | None:
         """Return the card with this UUID, or None."""
         return next((gpu for gpu in self.nvidia.gpus if gpu.uuid == uuid), None)
+
+    def calibration(self, gpu_uuid: str, profile: str) -> Calibration | None:
+        """Return what starts of this very profile on this card taught, or None."""
+        return next((c for c in self._of_card(gpu_uuid) if c.profile == profile), None)
+
+    def shift_bytes(self, gpu_uuid: str, profile: str) -> int:
+        """Return what to add to the overhead of a profile on a card.
+
+        A profile's own starts count as they are. Those of others can only make more careful: their room to spare may
+        be their own, but what they took beyond the prediction, this card or driver may take of every profile.
+        """
+        own = self.calibration(gpu_uuid, profile)
+        return own.shift_bytes if own else max((0, *(c.shift_bytes for c in self._of_card(gpu_uuid))))
+
+    def _of_card(self, gpu_uuid: str) -> tuple[Calibration, ...]:
+        here = self.behind_wsl2
+        return tuple(c for c in self.calibrations if c.gpu_uuid == gpu_uuid and c.wsl2 == here)
 
     def with_cuda(self, uuid: str, cuda: CudaMemory) -> Facts:
         """Return these facts with CUDA's own figures for one card."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -27,25 +27,40 @@ class Lever(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     verdict: Verdict
 
 
-def levers(
-    architecture: Architecture,
-    weights_bytes: int,
-    settings: Settings,
-    room: Budget,
-    *,
-    before: Fit | None = None,
-    fp8_kv_runs: bool = True,
-) -> tuple[Lever, ...]:
+class Case(NamedTuple):
+    """A profile on a card: everything about it that no lever changes. `shift_bytes` is what its own starts taught.
+
+    `fp8_kv_runs` is false for cards or models whose kernels cannot read such a cache.
+    """
+
+    architecture: Architecture
+    weights_bytes: int
+    room: Budget
+    shift_bytes: int = 0
+    fp8_kv_runs: bool = True
+
+    def judge(self, settings: Settings) -> Fit:
+        """Ask the oracle about these settings."""
+        return judge(self.architecture, self.weights_bytes, settings, self.room, shift_bytes=self.shift_bytes)
+
+    def longest_context(self, settings: Settings, at_most: int) -> int:
+        """Return the longest context in tokens that *fits*, in steps of 1024; 0 if none does."""
+        return longest_context(
+            self.architecture, self.weights_bytes, settings, self.room, at_most, shift_bytes=self.shift_bytes
+        )
+
+
+def levers(case: Case, settings: Settings, *, before: Fit | None = None) -> tuple[Lever, ...]:
     """Return every lever that gains memory, the ones that make it fit first, then by gain.
 
-    `before` is what the oracle said of these very settings, if it was asked already. `fp8_kv_runs` is false for cards
-    or models whose kernels cannot read it. A text-only server also leaves the vision tower's weights out; how large
-    they are is not known of every checkpoint, so that only its working memory counts.
+    `before` is what the oracle said of these very settings, if it was asked already. A text-only server also leaves the
+    vision tower's weights out; how large they are is not known of every checkpoint, so that only its working memory
+    counts.
     """
-    before = before or judge(architecture, weights_bytes, settings, room)
+    before = before or case.judge(settings)
     found = []
-    for name, changed in _changes(architecture, weights_bytes, settings, room, before, fp8_kv_runs=fp8_kv_runs):
-        after = judge(architecture, weights_bytes, changed, room)
+    for name, changed in _changes(case, settings, before):
+        after = case.judge(changed)
         gained = _need(before) - _need(after)
         if gained > 0:
             found.append(Lever(name=name, settings=changed, gained_bytes=gained, verdict=after.verdict))
@@ -57,15 +72,7 @@ def _need(fit: Fit) -> int:
     return fit.estimate.high_bytes + fit.estimate.beside_high_bytes
 
 
-def _changes(
-    architecture: Architecture,
-    weights_bytes: int,
-    settings: Settings,
-    room: Budget,
-    before: Fit,
-    *,
-    fp8_kv_runs: bool,
-) -> list[tuple[LeverName, Settings]]:
+def _changes(case: Case, settings: Settings, before: Fit) -> list[tuple[LeverName, Settings]]:
     possible: list[tuple[LeverName, Settings]] = []
 
     def add(name: LeverName, **changes: object) -> None:
@@ -73,22 +80,20 @@ def _changes(
         if changed != settings:
             possible.append((name, changed))
 
-    if fp8_kv_runs and settings.kv_cache_dtype == "auto":
+    if case.fp8_kv_runs and settings.kv_cache_dtype == "auto":
         add("kv_fp8", kv_cache_dtype="fp8")
     add("fewer_sequences", max_num_seqs=FEW_SEQUENCES if settings.max_num_seqs > FEW_SEQUENCES else 1)
     add("text_only", reads_media=False)
     add("eager", enforce_eager=True, graph_sizes=())
     add("fewer_batched_tokens", max_num_batched_tokens=min(settings.max_num_batched_tokens, DEFAULT_BATCHED_TOKENS))
     if before.verdict is not Verdict.FITS:
-        shorter = context_that_fits(architecture, weights_bytes, settings, room, before)
+        shorter = context_that_fits(case, settings, before)
         if shorter:
             add("shorter_context", context=shorter)
     return possible
 
 
-def context_that_fits(
-    architecture: Architecture, weights_bytes: int, settings: Settings, room: Budget, before: Fit
-) -> int:
+def context_that_fits(case: Case, settings: Settings, before: Fit) -> int:
     """Return the longest context below the one asked for that *fits*, in steps of 1024 tokens; 0 if none does.
 
     The bytes that are left say where to look, so that nothing has to be searched where the cache alone is short.
@@ -96,12 +101,12 @@ def context_that_fits(
     left = before.share_bytes - before.estimate.weights_bytes - before.estimate.overhead_high_bytes
     if left <= 0:
         return 0
-    guess = layout(architecture, settings).longest_context(left) // CONTEXT_STEP * CONTEXT_STEP
+    guess = layout(case.architecture, settings).longest_context(left) // CONTEXT_STEP * CONTEXT_STEP
     if guess >= SHORTEST_USEFUL_CONTEXT:
         shorter = msgspec.structs.replace(settings, context=guess)
-        if guess < settings.context and judge(architecture, weights_bytes, shorter, room).verdict is Verdict.FITS:
+        if guess < settings.context and case.judge(shorter).verdict is Verdict.FITS:
             return guess
     shortest = msgspec.structs.replace(settings, context=SHORTEST_USEFUL_CONTEXT)
-    if judge(architecture, weights_bytes, shortest, room).verdict is not Verdict.FITS:
+    if case.judge(shortest).verdict is not Verdict.FITS:
         return 0
-    return longest_context(architecture, weights_bytes, settings, room, settings.context)
+    return case.longest_context(settings, settings.context)

@@ -323,13 +323,19 @@ def _laid_out(architecture: Architecture, settings: Settings) -> KvLayout:
 
 
 def longest_context(
-    architecture: Architecture, weights_bytes: int, settings: Settings, room: Budget, native_context: int
+    architecture: Architecture,
+    weights_bytes: int,
+    settings: Settings,
+    room: Budget,
+    native_context: int,
+    *,
+    shift_bytes: int = 0,
 ) -> int:
     """Return the longest context in tokens, in steps of 1024, that *fits*; 0 if none does."""
 
     def fits(context: int) -> bool:
         asked = msgspec.structs.replace(settings, context=context)
-        return judge(architecture, weights_bytes, asked, room).verdict is Verdict.FITS
+        return judge(architecture, weights_bytes, asked, room, shift_bytes=shift_bytes).verdict is Verdict.FITS
 
     low, high = 0, native_context // 1024
     if high and fits(high * 1024):

@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import msgspec
 
 from installer.domain import checks
 from installer.domain.facts import Facts, Gpu, GpuMemory, Missing
-from installer.domain.memory import Fit, Limit, Verdict, budget, judge
-from installer.domain.problems import AnyProblem, DoesNotFit, NoGpu, NotEnoughFreeMemory, NotServedYet, Tagged
+from installer.domain.kv_layers import CannotLayOut
+from installer.domain.levers import Case, Lever, levers
+from installer.domain.memory import Fit, Limit, Verdict, budget
+from installer.domain.problems import (
+    AnyProblem,
+    CacheNotLaidOut,
+    DoesNotFit,
+    NoGpu,
+    NotEnoughFreeMemory,
+    NotServedYet,
+    Tagged,
+)
 from installer.domain.registry import (
     SERVED_BACKENDS,
     Evidence,
     EvidenceKind,
+    Flag,
     ImageRelease,
     Profile,
     Registry,
     StackName,
 )
+from installer.domain.room import Budget
 from installer.domain.settings import Settings
 from installer.domain.sources import WeightsSource
 from installer.domain.units import gib
@@ -66,7 +79,8 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     """One profile on this machine. `gpu_uuid` is the card that suits it best.
 
     `context` is in tokens, 0 for a profile that makes pictures: that one has `references` instead. `evidence` is the
-    strongest there is, `evidence_here` the strongest that counts for this class of card.
+    strongest there is, `evidence_here` the strongest that counts for this class of card. `starts` counts this
+    profile's own starts on this card, which the verdict takes into account. `levers` are what would gain memory.
     """
 
     profile: str
@@ -81,6 +95,8 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     references: int = 0
     gpu_uuid: str | None
     fit: Fit | None
+    starts: int = 0
+    levers: tuple[Lever, ...] = ()
     recommended: bool = False
 
 
@@ -90,10 +106,51 @@ def offers(facts: Facts, registry: Registry, gpu_uuid: str | None = None) -> tup
     They are ordered by task (chat before pictures), then by fit, then by the evidence for this class of card, then by
     quality. The first that fits and may be recommended carries `recommended`.
     """
-    judged = [_best(facts, registry, name, gpu_uuid) for name in registry.profiles]
+    judged = [_with_levers(_best(facts, registry, name, gpu_uuid), facts, registry) for name in registry.profiles]
     ordered = sorted(judged, key=lambda offer: _rank(offer, registry))
     chosen = next((o.profile for o in ordered if _may_recommend(o, registry)), None)
     return tuple(msgspec.structs.replace(o, recommended=o.profile == chosen) for o in ordered)
+
+
+def _with_levers(offered: Offer, facts: Facts, registry: Registry) -> Offer:
+    gpu = facts.gpu(offered.gpu_uuid) if offered.gpu_uuid else None
+    if offered.fit is None or gpu is None:
+        return offered
+    profile = registry.profile(offered.profile)
+    settings = settings_of(profile, registry.image_of(profile), offered.context, gpu)
+    found = levers(case_of(facts, registry, offered.profile, gpu, offered.fit.budget), settings, before=offered.fit)
+    return msgspec.structs.replace(offered, levers=found)
+
+
+def longest_context_here(facts: Facts, registry: Registry, offered: Offer) -> int:
+    """Return the longest context in tokens that *fits* with an offer's settings on its card; 0 if none does."""
+    gpu = facts.gpu(offered.gpu_uuid) if offered.gpu_uuid else None
+    if gpu is None or offered.fit is None:
+        return 0
+    profile = registry.profile(offered.profile)
+    settings = settings_of(profile, registry.image_of(profile), offered.context, gpu)
+    case = case_of(facts, registry, offered.profile, gpu, offered.fit.budget)
+    return case.longest_context(settings, registry.model_of(profile).native_context)
+
+
+def case_of(
+    facts: Facts, registry: Registry, name: str, gpu: Gpu, room: Budget, weights: WeightsSource | None = None
+) -> Case:
+    """Return a profile on a card, for questions about settings other than its own."""
+    profile = registry.profile(name)
+    return Case(
+        architecture=registry.architecture_of(profile),
+        weights_bytes=resident_bytes(registry, profile, weights),
+        room=room,
+        shift_bytes=facts.shift_bytes(gpu.uuid, name),
+        fp8_kv_runs=_at_least(gpu, OLDEST_WITH_FP8_KV),
+    )
+
+
+def _at_least(gpu: Gpu | None, capability: tuple[int, int]) -> bool:
+    """Say whether a card has this compute capability; one that does not tell is taken at its best."""
+    has = None if gpu is None or isinstance(gpu.compute_capability, Missing) else gpu.compute_capability
+    return has is None or has >= capability
 
 
 def _may_recommend(offer: Offer, registry: Registry) -> bool:
@@ -155,12 +212,12 @@ def offer(
             references=profile.max_references,
             gpu_uuid=gpu.uuid if gpu else None,
             fit=fit,
+            starts=_starts(facts, gpu, name),
         )
 
     blocking = checks.engine(facts) + checks.compose(facts) + (checks.nvidia(facts) if profile.gpu else ())
-    weights_bytes = resident_bytes(registry, profile, weights)
     if not profile.gpu:
-        return made(*_without_gpu(facts, name, weights_bytes, blocking))
+        return made(*_without_gpu(facts, name, resident_bytes(registry, profile, weights), blocking))
     if gpu is not None:
         known = msgspec.structs.replace(profile, blocks=registry.blocks_of(profile))
         blocking += checks.card(facts, gpu, name, known, registry.image_of(profile))
@@ -170,8 +227,16 @@ def offer(
     room = budget(facts, gpu) if gpu is not None else None
     if gpu is None or room is None:
         return made(Verdict.BLOCKED, NoGpu())
-    fit = judge(registry.architecture_of(profile), weights_bytes, settings, room)
+    try:
+        fit = case_of(facts, registry, name, gpu, room, weights).judge(settings)
+    except CannotLayOut:
+        return made(Verdict.BLOCKED, CacheNotLaidOut(profile=name, release=settings.release))
     return made(fit.verdict, reason_of(fit, gpu, name), fit)
+
+
+def _starts(facts: Facts, gpu: Gpu | None, name: str) -> int:
+    learnt = facts.calibration(gpu.uuid, name) if gpu else None
+    return learnt.starts if learnt else 0
 
 
 def _not_served(name: str, profile: Profile) -> tuple[AnyProblem, ...]:
@@ -239,15 +304,17 @@ def reason_of(fit: Fit, gpu: Gpu, name: str) -> Reason:
             )
 
 
+OLDEST_WITH_FP8_KV = (8, 9)
+"""Below this capability a cache in 8 bits runs with one attention backend at most, which a profile has to name."""
+
 OLDEST_WITH_STATE_CHECKPOINTS = (9, 0)
 """Below this capability vLLM's kernels for gated-delta layers save no state inside a prefill (see Settings)."""
 
 
 def settings_of(profile: Profile, image: ImageRelease, context: int | None = None, gpu: Gpu | None = None) -> Settings:
     """Return a profile's settings on a card, with the context that a person chose, if one did."""
-    has = None if gpu is None or isinstance(gpu.compute_capability, Missing) else gpu.compute_capability
     return Settings(
-        state_checkpoints=has is None or has >= OLDEST_WITH_STATE_CHECKPOINTS,
+        state_checkpoints=_at_least(gpu, OLDEST_WITH_STATE_CHECKPOINTS),
         context=context or profile.context,
         utilisation=profile.utilisation,
         max_num_seqs=profile.max_num_seqs,
@@ -257,7 +324,30 @@ def settings_of(profile: Profile, image: ImageRelease, context: int | None = Non
         reads_media=profile.reads_media,
         cpu_offload_gib=profile.cpu_offload_gib,
         release=image.version,
+        **_from_flags(profile.flags),
     )
+
+
+def _from_flags(flags: tuple[Flag, ...]) -> dict[str, Any]:
+    """Return the settings that a profile asks for by arguments of its own, as far as they cost memory."""
+    found: dict[str, Any] = {}
+    for flag in flags:
+        match flag.flag, flag.value:
+            case "--block-size", int(tokens):
+                found["block_tokens"] = tokens
+            case "--speculative-config", {"num_speculative_tokens": int(tokens)}:
+                found["speculative_tokens"] = tokens
+            case "--mamba-cache-mode", str(mode):
+                found["mamba_cache_mode"] = mode
+            case "--enable-prefix-caching", True:
+                found.setdefault("mamba_cache_mode", "align")
+            case "--no-enable-prefix-caching", True:
+                found.setdefault("mamba_cache_mode", "none")
+            case "--no-async-scheduling", True:
+                found["async_scheduling"] = False
+            case _:
+                pass
+    return found
 
 
 def resident_bytes(registry: Registry, profile: Profile, weights: WeightsSource | None) -> int:

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
+from installer.domain.calibration import LogFigures, Prediction
 from installer.domain.plan import Relaxation
 from installer.domain.problems import AnyProblem, snake_case
 from installer.steps.smoke import SmokeReport
@@ -67,7 +68,14 @@ class BackedUp(_Note, frozen=True, kw_only=True):
     backup: str
 
 
-Note = Recomputed | Relaxed | Phase | Advice | BackedUp
+class Measured(_Note, frozen=True, kw_only=True):
+    """What the server's log told of its memory, beside what was predicted."""
+
+    predicted: Prediction
+    logged: LogFigures
+
+
+Note = Recomputed | Relaxed | Phase | Advice | BackedUp | Measured
 
 
 class _Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=snake_case):

@@ -5,7 +5,9 @@
 <home>/chat/docker-compose.vllm.yml, vllm.env (0600: the key's only place on disk)
 <home>/chat/created.json           what this installation created, for uninstall
 <home>/chat/smoke.json             the last proof, and of which container
+<home>/chat/figures.json           what the last start told of its memory, beside what was predicted
 <home>/chat/events.jsonl           what the last runs told
+<home>/calibrations.json           what the starts on each card taught
 <home>/sources/<profile>.json      what the network said last
 <home>/models/<repo>/<commit>/     weights, unless they lie elsewhere
 ```
@@ -27,6 +29,8 @@ import msgspec
 from filelock import FileLock, Timeout
 
 from installer.domain import plan as plans
+from installer.domain.calibration import StartFigures
+from installer.domain.facts import Calibration
 from installer.domain.plan import Plan
 from installer.domain.problems import AlreadyRunning, DiskFull, InstallerError, MalformedFile, NotInstalled, NotWritable
 from installer.domain.sources import Sources
@@ -89,6 +93,17 @@ class Home:
                 with contextlib.suppress(OSError):
                     draft.unlink()
 
+    def calibrations(self) -> tuple[Calibration, ...]:
+        """Return what the starts on this machine taught; a file that cannot be read taught nothing."""
+        try:
+            return _read(self.folder / "calibrations.json", tuple[Calibration, ...]) or ()
+        except InstallerError:
+            return ()
+
+    def save_calibrations(self, learnt: tuple[Calibration, ...]) -> None:
+        """Keep what the starts on this machine taught."""
+        write_atomically(self.folder / "calibrations.json", _json(learnt))
+
     def save_sources(self, sources: Sources) -> None:
         """Keep what the network said, for a plan that is made offline."""
         write_atomically(self._sources_path(sources.profile), _json(sources))
@@ -109,9 +124,14 @@ class StackHome:
         self.name = name
         self._journal = threading.Lock()
 
+    @property
+    def home(self) -> Home:
+        """Return the home that this stack belongs to."""
+        return Home(self.folder.parent)
+
     def beside(self, stack: str) -> StackHome:
         """Return the other stack of the same home."""
-        return StackHome(self.folder.parent / stack, stack)
+        return self.home.stack(stack)
 
     def plan(self) -> Plan | None:
         """Return the last plan, or None. Raises InstallerError(MalformedFile)."""
@@ -139,6 +159,17 @@ class StackHome:
     def save_proof(self, report: SmokeReport) -> None:
         """Keep a proof that passed."""
         write_atomically(self.folder / "smoke.json", _json(report))
+
+    def figures(self) -> StartFigures | None:
+        """Return what the last start told of its memory, or None; a file that cannot be read tells nothing."""
+        try:
+            return _read(self.folder / "figures.json", StartFigures)
+        except InstallerError:
+            return None
+
+    def save_figures(self, figures: StartFigures) -> None:
+        """Keep what a start told of its memory."""
+        write_atomically(self.folder / "figures.json", _json(figures))
 
     def created(self) -> tuple[Created, ...]:
         """Return what this installation made, oldest first."""

@@ -10,7 +10,7 @@ from installer.domain.ladder import relax
 from installer.domain.plan import Plan, Refusal
 from installer.domain.problems import AnyProblem, InstallerError, RelaxRefused
 from installer.domain.sources import FolderWeights
-from installer.steps import smoke, start
+from installer.steps import figures, smoke, start
 from installer.steps.cancel import Cancel
 from installer.steps.events import Advice, Proved, Recomputed, Step
 from installer.steps.job import Job
@@ -44,6 +44,7 @@ def install(plan: Plan, job: Job) -> Installed:
             lambda failed, problem: _relax(failed, problem, job),
             Step.START,
         )
+        figures.learn(plan, container, job)
         report = prove(plan, container, job)
     _keep_autostart(plan, job)
     return Installed(plan=plan, report=report)

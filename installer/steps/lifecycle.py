@@ -8,10 +8,11 @@ from typing import Literal
 import msgspec
 
 from installer.domain import compose
+from installer.domain.calibration import StartFigures
 from installer.domain.facts import EngineState
 from installer.domain.plan import Plan
 from installer.domain.problems import EngineTimedOut, InstallerError
-from installer.steps import install, start
+from installer.steps import figures, install, start
 from installer.steps.cancel import Cancel
 from installer.steps.events import Step
 from installer.steps.home import Created, Home, StackHome, read_bytes
@@ -38,6 +39,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     compose_file: str
     container: ContainerState | None
     proof: SmokeReport | None
+    figures: StartFigures | None
 
 
 class Removal(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,6 +72,7 @@ def status(job: Job) -> Status:
         compose_file=str(job.home.path(compose.file_name(plan.stack))),
         container=container,
         proof=job.home.proof(),
+        figures=job.home.figures(),
     )
 
 
@@ -89,7 +92,7 @@ def _state(
 def start_again(job: Job) -> Plan:
     """Start what is installed, through the gate, without asking any registry, and wait until it serves."""
     plan = job.home.installed()
-    start.start(plan, job)
+    figures.learn(plan, start.start(plan, job), job)
     return plan
 
 
@@ -174,7 +177,7 @@ def _remove(plan: Plan, job: Job, what: Removal) -> None:
 
 def _hand_over(job: Job) -> None:
     """Note what was made here and another stack goes on using as that one's, so that whoever goes last removes it."""
-    for stack, plan in _others(Home(job.home.folder.parent), job.home):
+    for stack, plan in _others(job.home.home, job.home):
         for made in job.home.created():
             if _is_used_by(plan, made):
                 stack.note_created(made.kind, made.name)
@@ -188,6 +191,6 @@ def _is_used_by(plan: Plan, made: Created) -> bool:
 
 def _remove_unused_helper(plan: Plan, job: Job) -> None:
     helper = Created(kind="image", name=plan.helper.by_digest)
-    others = _others(Home(job.home.folder.parent), job.home)
+    others = _others(job.home.home, job.home)
     if helper in job.home.created() and not any(_is_used_by(other, helper) for _, other in others):
         job.ports.engine.remove_image(plan.helper)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 from installer.domain.choices import Choices, pinned_digest
-from installer.domain.facts import Facts, Folder
+from installer.domain.facts import Calibration, Facts, Folder
 from installer.domain.facts import Ports as FreePorts
 from installer.domain.problems import InstallerError, NotResolvedYet, Unreachable
 from installer.domain.registry import Registry
@@ -18,10 +18,11 @@ PORTS_OFFERED = 5
 _PLATFORMS = {"x86_64": "linux/amd64", "amd64": "linux/amd64", "aarch64": "linux/arm64", "arm64": "linux/arm64"}
 
 
-def facts(ports: Ports, weights_folder: str) -> Facts:
+def facts(ports: Ports, weights_folder: str, calibrations: tuple[Calibration, ...] = ()) -> Facts:
     """Read driver, engine, Compose, host, disk and ports at the same time.
 
     Each reading has its own limit and tells its state in the answer, so that one that hangs hides none of the others.
+    `calibrations` are what earlier starts on this machine taught.
     """
     with ThreadPoolExecutor(max_workers=5) as pool:
         nvidia = pool.submit(ports.gpus.read)
@@ -38,6 +39,7 @@ def facts(ports: Ports, weights_folder: str) -> Facts:
             host=host.result(),
             weights_folder=Folder(path=weights_folder, free_bytes=free_bytes, writable=writable),
             ports=FreePorts(free=free_ports),
+            calibrations=calibrations,
         )
 
 

@@ -5,6 +5,7 @@ A front end holds one `Text`; another language is another `Text`. Facts and Prob
 
 from __future__ import annotations
 
+from installer.domain.calibration import StartFigures
 from installer.domain.facts import Missing
 from installer.domain.memory import Limit, Verdict
 from installer.domain.offers import Offer, Reason
@@ -12,7 +13,7 @@ from installer.domain.problems import AnyProblem
 from installer.domain.registry import Evidence, EvidenceKind
 from installer.steps.events import Note, Step
 from installer.steps.smoke import Check
-from installer.text import flags, names, notes
+from installer.text import flags, memory, names, notes
 from installer.text.language import choose_language
 from installer.text.notes import StepText
 from installer.text.numbers import Language
@@ -32,6 +33,18 @@ class Text(Voice):
     def reason(self, reason: Reason) -> str:
         """Say why an offer fits, is tight, or is not possible."""
         return notes.reason(reason, self)
+
+    def levers(self, offer: Offer) -> str:
+        """Say what would help an offer that is tight or does not fit; "" where no single change does."""
+        return memory.levers(offer, self)
+
+    def own_starts(self, offer: Offer) -> str:
+        """Say that an offer counts what this machine's own starts taught; "" where there was none."""
+        return memory.recalibrated(offer.starts, self) if offer.starts else ""
+
+    def compared(self, figures: StartFigures) -> tuple[tuple[str, str, str], ...]:
+        """Return what a start told of its memory: name, what was seen, what was predicted."""
+        return memory.comparison(figures.predicted, figures.logged, self)
 
     def verdict(self, verdict: Verdict) -> str:
         """Return a verdict in a word or two."""

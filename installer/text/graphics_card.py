@@ -204,6 +204,19 @@ def block_reason(reason: str, t: Voice) -> str:
     return known.get(reason) or t.gettext("Reason: {reason}.", reason=t.quote(reason))
 
 
+def cache_not_laid_out(problem: p.CacheNotLaidOut, t: Voice) -> ProblemText:
+    """Return the words for a model whose layers this release of vLLM cannot serve together."""
+    return ProblemText(
+        t.gettext("Model and release do not go together"),
+        t.gettext(
+            "vLLM {release} cannot lay out the KV cache of {profile}.",
+            release=problem.release,
+            profile=t.quote(problem.profile),
+        ),
+        _another_profile(t),
+    )
+
+
 def nothing_fits(problem: p.NothingFits, t: Voice) -> ProblemText:
     """Return the words for a machine on which nothing is sure to run now."""
     return ProblemText(

@@ -12,7 +12,7 @@ from installer.domain.registry import Evidence, EvidenceKind
 from installer.steps import events
 from installer.steps.events import Note, Step
 from installer.steps.smoke import Check
-from installer.text import names
+from installer.text import memory, names
 from installer.text.problems import words_for
 from installer.text.voice import Voice
 
@@ -118,6 +118,8 @@ def note(value: Note, t: Voice) -> str:
             return t.gettext(
                 "The old file {path} is kept as {backup}.", path=t.quote(value.path), backup=t.quote(value.backup)
             )
+        case events.Measured():
+            return memory.measured(value.predicted, value.logged, t)
         case _:
             assert_never(value)
 

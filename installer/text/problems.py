@@ -84,6 +84,8 @@ def words_for(problem: p.AnyProblem, t: Voice) -> ProblemText:  # noqa: C901 - a
             return graphics_card.gpu_not_in_container(problem, t)
         case p.ProfileBlocked():
             return graphics_card.profile_blocked(problem, t)
+        case p.CacheNotLaidOut():
+            return graphics_card.cache_not_laid_out(problem, t)
         case p.NothingFits():
             return graphics_card.nothing_fits(problem, t)
         case p.EngineNotInstalled():

@@ -6,7 +6,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from installer.domain.levers import levers
+from installer.domain.levers import Case, levers
 from installer.domain.memory import Budget, Verdict, judge
 from installer.domain.settings import Settings
 from installer.domain.units import gib
@@ -32,7 +32,7 @@ def room(total: float, free: float | None = None) -> Budget:
 
 
 def test_every_lever_of_a_large_profile_gains_and_says_how_much():
-    found = {lever.name: lever for lever in levers(HYBRID, WEIGHTS, wanted(max_num_seqs=32), room(31.36))}
+    found = {lever.name: lever for lever in levers(Case(HYBRID, WEIGHTS, room(31.36)), wanted(max_num_seqs=32))}
     assert set(found) >= {"kv_fp8", "fewer_sequences", "text_only", "eager", "fewer_batched_tokens"}
     assert all(lever.gained_bytes > 0 for lever in found.values())
     assert found["kv_fp8"].gained_bytes > gib(1.8)
@@ -42,16 +42,20 @@ def test_what_is_turned_already_is_no_lever():
     small = wanted(
         kv_cache_dtype="fp8", max_num_seqs=1, max_num_batched_tokens=2048, reads_media=False, enforce_eager=True
     )
-    assert {lever.name for lever in levers(HYBRID, WEIGHTS, small, room(31.36))} <= {"shorter_context"}
+    assert {lever.name for lever in levers(Case(HYBRID, WEIGHTS, room(31.36)), small)} <= {"shorter_context"}
 
 
 def test_a_cache_that_its_kernels_cannot_read_is_not_proposed():
-    assert "kv_fp8" not in {lever.name for lever in levers(HYBRID, WEIGHTS, wanted(), room(31.36), fp8_kv_runs=False)}
+    assert "kv_fp8" not in {
+        lever.name for lever in levers(Case(HYBRID, WEIGHTS, room(31.36), fp8_kv_runs=False), wanted())
+    }
 
 
 def test_a_shorter_context_is_the_longest_that_fits():
     asked = wanted(context=262144, max_num_seqs=4, max_num_batched_tokens=2048, kv_cache_dtype="fp8")
-    shorter = next(lever for lever in levers(HYBRID, WEIGHTS, asked, room(31.36)) if lever.name == "shorter_context")
+    shorter = next(
+        lever for lever in levers(Case(HYBRID, WEIGHTS, room(31.36)), asked) if lever.name == "shorter_context"
+    )
     assert shorter.verdict is Verdict.FITS
     longer = msgspec.structs.replace(asked, context=shorter.settings.context + 4096)
     assert judge(HYBRID, WEIGHTS, longer, room(31.36)).verdict is not Verdict.FITS
@@ -62,6 +66,6 @@ def test_what_a_lever_promises_is_what_the_oracle_says_of_its_settings(total: fl
     asked = wanted(max_num_seqs=seqs, reads_media=media, context=k * 1024)
     before = judge(HYBRID, WEIGHTS, asked, room(total))
     order = [Verdict.NO, Verdict.TIGHT, Verdict.FITS]
-    for lever in levers(HYBRID, WEIGHTS, asked, room(total)):
+    for lever in levers(Case(HYBRID, WEIGHTS, room(total)), asked):
         assert judge(HYBRID, WEIGHTS, lever.settings, room(total)).verdict is lever.verdict
         assert order.index(lever.verdict) >= order.index(before.verdict)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
 from installer.domain.checks import machine as machine_problems
 from installer.domain.facts import GpuMemory
+from installer.domain.kv_layers import CannotLayOut
+from installer.domain.levers import Case
 from installer.domain.memory import Verdict
-from installer.domain.offers import Offer, offers
-from installer.domain.registry import SERVED_BACKENDS
+from installer.domain.offers import Offer, longest_context_here, offer, offers, settings_of
+from installer.domain.registry import SERVED_BACKENDS, Flag, Registry
 from installer.domain.units import gib
 from tests.builders import MACHINES, recorded, shipped_registry
 
@@ -17,11 +21,11 @@ REGISTRY = shipped_registry()
 
 
 def offered(machine: str, gpu_uuid: str | None = None) -> dict[str, Offer]:
-    return {offer.profile: offer for offer in offers(recorded(machine), REGISTRY, gpu_uuid)}
+    return {each.profile: each for each in offers(recorded(machine), REGISTRY, gpu_uuid)}
 
 
 def recommended(machine: str) -> str | None:
-    return next((offer.profile for offer in offered(machine).values() if offer.recommended), None)
+    return next((each.profile for each in offered(machine).values() if each.recommended), None)
 
 
 @pytest.mark.parametrize(
@@ -52,11 +56,11 @@ def test_what_is_recommended(machine: str, profile: str | None):
 def test_every_profile_has_a_verdict_with_a_reason_and_at_most_one_is_recommended(machine: str):
     found = offered(machine)
     assert set(found) == set(REGISTRY.profiles)
-    assert sum(offer.recommended for offer in found.values()) <= 1
-    for offer in found.values():
-        assert offer.reason.kind
-        assert (offer.verdict is Verdict.FITS) == (offer.reason.kind in ("room_enough", "runs_without_gpu"))
-        assert (offer.verdict is Verdict.TIGHT) == (offer.reason.kind == "room_tight")
+    assert sum(each.recommended for each in found.values()) <= 1
+    for each in found.values():
+        assert each.reason.kind
+        assert (each.verdict is Verdict.FITS) == (each.reason.kind in ("room_enough", "runs_without_gpu"))
+        assert (each.verdict is Verdict.TIGHT) == (each.reason.kind == "room_tight")
 
 
 @pytest.mark.parametrize(
@@ -116,9 +120,9 @@ def test_a_busy_card_is_told_what_to_free_instead_of_that_it_is_too_small():
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_what_this_version_cannot_start_is_never_offered(machine: str):
-    for name, offer in offered(machine).items():
+    for name, each in offered(machine).items():
         if REGISTRY.profiles[name].backend not in SERVED_BACKENDS:
-            assert (offer.verdict, offer.recommended) == (Verdict.BLOCKED, False)
+            assert (each.verdict, each.recommended) == (Verdict.BLOCKED, False)
 
 
 @pytest.mark.parametrize(
@@ -184,3 +188,62 @@ def test_a_machine_has_problems_exactly_if_no_gpu_profile_can_be_offered(machine
     )
     per_card = {"h100-mig", "rtx-3090-old-driver"}
     assert bool(problems) == (blocked and machine not in per_card)
+
+
+def with_profile(name: str, flags: tuple[Flag, ...] = (), **changes: Any) -> Registry:
+    shipped = shipped_registry()
+    profile = shipped.profile(name)
+    changed = msgspec.structs.replace(profile, flags=(*profile.flags, *flags), **changes)
+    return msgspec.structs.replace(shipped, profiles={**shipped.profiles, name: changed})
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "field", "expected"),
+    [
+        ("--block-size", 64, "block_tokens", 64),
+        ("--speculative-config", {"method": "mtp", "num_speculative_tokens": 3}, "speculative_tokens", 3),
+        ("--mamba-cache-mode", "all", "mamba_cache_mode", "all"),
+        ("--enable-prefix-caching", True, "mamba_cache_mode", "align"),
+        ("--no-enable-prefix-caching", True, "mamba_cache_mode", "none"),
+        ("--no-async-scheduling", True, "async_scheduling", False),
+    ],
+)
+def test_an_argument_that_costs_memory_reaches_the_oracle(flag: str, value: Any, field: str, expected: object):
+    registry = with_profile("qwen3.6-27b-nvfp4-64k", (Flag(flag=flag, value=value, reason="as_in_the_spike"),))
+    profile = registry.profile("qwen3.6-27b-nvfp4-64k")
+    assert getattr(settings_of(profile, registry.image_of(profile)), field) == expected
+
+
+def test_drafting_costs_memory():
+    name, draft = "qwen3.6-27b-nvfp4-64k", {"method": "mtp", "num_speculative_tokens": 3}
+    facts = recorded("rtx-5090-linux")
+    plain = offer(facts, shipped_registry(), name, facts.nvidia.gpus[0])
+    registry = with_profile(name, (Flag(flag="--speculative-config", value=draft, reason="as_in_the_spike"),))
+    drafting = offer(facts, registry, name, facts.nvidia.gpus[0])
+    assert drafting.fit.estimate.kv_bytes > plain.fit.estimate.kv_bytes
+
+
+def test_a_cache_that_the_release_cannot_lay_out_is_said_and_not_raised(monkeypatch: pytest.MonkeyPatch):
+    def refuses(*_: object, **__: object) -> None:
+        raise CannotLayOut("sliding layers beside MLA")
+
+    monkeypatch.setattr(Case, "judge", refuses)
+    facts = recorded("rtx-5090-linux")
+    seen = offer(facts, shipped_registry(), "qwen3.6-27b-nvfp4-64k", facts.nvidia.gpus[0])
+    assert (seen.verdict, seen.reason.kind) == (Verdict.BLOCKED, "cache_not_laid_out")
+
+
+def test_what_is_tight_or_does_not_fit_carries_what_would_gain_memory():
+    seen = {each.profile: each for each in offers(recorded("rtx-4060-ti-16gb"), shipped_registry())}
+    judged = [each for each in seen.values() if each.fit and each.verdict is not Verdict.FITS]
+    assert judged
+    assert all(lever.gained_bytes > 0 for each in judged for lever in each.levers)
+    assert any(lever.verdict is Verdict.FITS for each in judged for lever in each.levers)
+
+
+def test_the_longest_context_that_fits_does_and_a_longer_one_does_not():
+    facts, registry, name = recorded("rtx-5090-linux"), shipped_registry(), "qwen3.6-27b-nvfp4-64k"
+    gpu = facts.nvidia.gpus[0]
+    longest = longest_context_here(facts, registry, offer(facts, registry, name, gpu))
+    assert offer(facts, registry, name, gpu, longest).verdict is Verdict.FITS
+    assert offer(facts, registry, name, gpu, longest + 1024).verdict is not Verdict.FITS

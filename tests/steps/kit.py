@@ -147,7 +147,7 @@ class Rehearsal:
         return plan_to_install(self.choices, job, self.home)[1]
 
     def facts(self) -> Facts:
-        return read.facts(self.ports, self.recorded.weights_folder.path)
+        return read.facts(self.ports, self.recorded.weights_folder.path, self.home.calibrations())
 
     def install(self) -> Installed:
         job = self.job()

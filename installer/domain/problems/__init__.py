@@ -35,6 +35,7 @@ from installer.domain.problems.docker import (
     NvidiaToolkitMissing,
 )
 from installer.domain.problems.graphics_card import (
+    CacheNotLaidOut,
     CapabilityTooLow,
     DoesNotFit,
     DriverLibraryMismatch,
@@ -124,6 +125,7 @@ __all__ = [
     "BadChoice",
     "BadToken",
     "Bug",
+    "CacheNotLaidOut",
     "Cancelled",
     "CapabilityTooLow",
     "CaptivePortal",
@@ -254,6 +256,7 @@ AnyProblem = (
     | MemoryHiddenByWsl2
     | GpuNotInContainer
     | ProfileBlocked
+    | CacheNotLaidOut
     | NothingFits
     | EngineNotInstalled
     | EngineDown

@@ -157,6 +157,14 @@ class ProfileBlocked(GpuProblem, frozen=True, kw_only=True):
     source: str
 
 
+class CacheNotLaidOut(GpuProblem, frozen=True, kw_only=True):
+    """vLLM of this release refuses to lay out the model's cache, whatever the card has."""
+
+    action = Action.CHOOSE_ANOTHER
+    profile: str
+    release: str
+
+
 class NothingFits(GpuProblem, frozen=True, kw_only=True):
     """No profile of the registry runs on this machine as it is."""
 
