@@ -150,8 +150,8 @@ def model_of(name: str | None) -> str | None:
     """
     text = (name or "").casefold()
     in_brackets = re.findall(r"\(([^)]*)\)", text)
-    for said in (*[part for part in in_brackets if re.search(r"geometry|\db\b", part)], text):
-        said = re.sub(r"[\d,.]+ (?:kib|b)/token", "", said)
+    telling = [part for part in in_brackets if re.search(r"geometry|\db\b", part)]
+    for said in (re.sub(r"[\d,.]+ (?:kib|b)/token", "", part) for part in (*telling, text)):
         found = next((repo for pattern, repo in NAMES if re.search(pattern, said)), None)
         if found:
             return found
@@ -164,7 +164,9 @@ def candidates(weights: Weights, cards: int = 1) -> tuple[str, ...]:
     """Return every known model that these weights could be: with half a byte a parameter, two, or anything between."""
     low, high = weights.low_bytes * cards, weights.high_bytes * cards
     return tuple(
-        name for name, shape in shapes().items() if 0.4e9 * shape["params_b"] <= high and low <= 2.3e9 * shape["params_b"]
+        name
+        for name, shape in shapes().items()
+        if 0.4e9 * shape["params_b"] <= high and low <= 2.3e9 * shape["params_b"]
     )
 
 
@@ -182,6 +184,7 @@ def architecture(name: str, cards: int = 1) -> Architecture:
         draft_layer_groups=_drafts(shape, cards),
         experts_per_token=shape.get("experts_per_tok", 0),
         intermediate_size=shape.get("inter", 0) // cards,
+        encoder_bytes=gib(shape.get("encoder_gib", 0)),
         source=shape["source"],
     )
 

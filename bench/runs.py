@@ -126,7 +126,7 @@ def stripped(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def why_not(row: dict[str, Any]) -> str | None:
-    """Return why a run cannot be judged, or None: it must tell total memory, utilisation, and free memory or weights."""
+    """Return why a run cannot be judged, or None: it must tell total memory, share, and free memory or weights."""
     if not (row.get("vram_total_gib") or 0) > 0:
         return "total memory is not told"
     if not 0 < (_number(row["flags"].get("gpu_memory_utilization")) or 0) <= 1:
@@ -190,7 +190,9 @@ def _of_release(row: dict[str, Any], known: str | None, release: str, sequences:
         utilisation=_number(flags.get("gpu_memory_utilization")) or default_utilisation(release),
         max_num_seqs=sequences or default_sequences,
         max_num_batched_tokens=_tokens(flags.get("max_num_batched_tokens")) or default_tokens,
-        kv_cache_dtype="auto" if str(flags.get("kv_cache_dtype") or "auto") in ("auto", "bfloat16", "float16") else "fp8",
+        kv_cache_dtype="auto"
+        if str(flags.get("kv_cache_dtype") or "auto") in ("auto", "bfloat16", "float16")
+        else "fp8",
         enforce_eager=_is_on(flags.get("enforce_eager")),
         reads_media=reads_media(row, known),
         cpu_offload_gib=offload,
@@ -212,14 +214,12 @@ def _may_pin_memory(row: dict[str, Any], offload: int) -> bool:
 
 
 def _drafted(value: object) -> int:
+    """Return the tokens that are drafted in each step; 3, as most do, where only the method is told."""
     if not _is_on(value):
         return 0
-    found = re.search(r"\d+", str(value["num_speculative_tokens"] if _has_count(value) else value))
+    told = value.get("num_speculative_tokens", "") if isinstance(value, dict) else value
+    found = re.search(r"\d+", str(told))
     return int(found[0]) if found else 3
-
-
-def _has_count(value: object) -> bool:
-    return isinstance(value, dict) and "num_speculative_tokens" in value
 
 
 def _context(row: dict[str, Any], known: str | None) -> int:

@@ -42,10 +42,10 @@ that keep a state it was too low every time: 0.73 for 0.36, 0.49 for 0.40, 2.0 f
 
 STATE_CHUNK_TOKENS = 64
 
-COLD_COMPILE_BYTES = gib(0.9)
-"""What a first start leaves in the profile run and a second does not, as the compiler tunes its kernels there.
+COLD_COMPILE_BYTES = gib(0.85)
+"""What a first start adds to the profile run and a second does not, as the compiler tunes its kernels there.
 
-0.8 to 1.09 GiB of activations against 0.15 (4B, 0.27.1), 0.67 against 0.22 (3B, 0.29), 1.06 for a 0.5B (0.26).
+0.8 to 0.87 GiB of activations against 0.15 (4B, 0.27.1), 0.67 against 0.22 (3B, 0.29), 1.06 for a 0.5B (0.26).
 """
 
 LONG_PROMPT_TOKENS = 32768
@@ -112,7 +112,8 @@ def inside_the_share(
     architecture: Architecture, settings: Settings, *, wsl2: bool, graphs_counted: bool
 ) -> tuple[Term, ...]:
     """Return what vLLM subtracts from its share before the rest becomes KV cache."""
-    terms = [_base(settings), _peak(architecture, settings, wsl2=wsl2, graphs_counted=graphs_counted)]
+    runners = _runners(settings, wsl2=wsl2, graphs_counted=graphs_counted)
+    terms = [_base(settings), _peak(_profiled(architecture, settings, runners))]
     if graphs_counted and not settings.enforce_eager:
         terms.append(_graphs(architecture, settings))
     return tuple(terms)
@@ -123,39 +124,49 @@ def beside_the_share(
 ) -> tuple[Term, ...]:
     """Return what is taken after the KV cache was made, from what the share leaves free of the card.
 
-    CUDA graphs that are not counted lie here whole. Those that are counted were only estimated. What the profile run
-    had needed is free again by then, so that it is taken off the lower end.
+    CUDA graphs that are not counted lie here whole. Those that are counted were only estimated. Then the sampler is
+    warmed up. What the profile run had needed is free again by then: what the warm-up leaves of that is taken off the
+    lower end.
     """
-    peak = _peak(architecture, settings, wsl2=wsl2, graphs_counted=graphs_counted)
+    runners = _runners(settings, wsl2=wsl2, graphs_counted=graphs_counted)
+    *others, sampler = profiled = _profiled(architecture, settings, runners)
+    second = runners[-1]
+    warm_up = _warm_up(architecture, settings) if second else sampler
+    spare = max(term.high_bytes for term in (profiled if second else others)) - warm_up.low_bytes
     terms = []
     if not settings.enforce_eager:
-        terms.append(_graphs_beside(architecture, settings, peak, graphs_counted=graphs_counted))
-    if _runners(settings, wsl2=wsl2, graphs_counted=graphs_counted)[-1]:
-        terms.append(_warm_up(architecture, settings, peak))
+        terms.append(_graphs_beside(architecture, settings, max(0, spare), graphs_counted=graphs_counted))
+    if second:
+        terms.append(_beyond(warm_up, _peak(profiled)))
     return tuple(terms)
 
 
-def _graphs_beside(architecture: Architecture, settings: Settings, peak: Term, *, graphs_counted: bool) -> Term:
+def _graphs_beside(architecture: Architecture, settings: Settings, spare: int, *, graphs_counted: bool) -> Term:
     if not graphs_counted:
         graphs = _graphs(architecture, settings)
-        return msgspec.structs.replace(graphs, low_bytes=max(0, graphs.low_bytes - peak.low_bytes))
+        return msgspec.structs.replace(graphs, low_bytes=max(0, graphs.low_bytes - spare))
     above = GRAPHS_OF_STATES_ABOVE_ESTIMATE_BYTES if _keeps_state(architecture) else GRAPHS_ABOVE_ESTIMATE_BYTES
     return Term(name="graphs", low_bytes=0, likely_bytes=0, high_bytes=above)
 
 
-def _warm_up(architecture: Architecture, settings: Settings, peak: Term) -> Term:
-    """Return what the second runner's warm-up of the sampler takes beyond the profile run, which left it out.
+def _warm_up(architecture: Architecture, settings: Settings) -> Term:
+    """Return what the second runner's warm-up of the sampler takes, which its profile run left out.
 
     It makes a copy of the logits in 32 bits, one of their probabilities and two more to cut and to sort them
     (vllm/v1/worker/gpu/warmup.py and sample/sampler.py): a 4B had room for 3.6 copies and died, a Gemma 4 E4B too.
     """
     rows = min(settings.max_num_seqs, settings.max_num_batched_tokens // 2)
     copy = rows * architecture.vocab_size * 4
+    return Term(name="sampler", low_bytes=round(3.5 * copy), likely_bytes=round(4.2 * copy), high_bytes=5 * copy)
+
+
+def _beyond(term: Term, room: Term) -> Term:
+    """Return what a term takes beyond the room that another one had."""
     return Term(
-        name="sampler",
-        low_bytes=max(0, round(3.5 * copy) - peak.high_bytes),
-        likely_bytes=max(0, round(4.2 * copy) - peak.likely_bytes),
-        high_bytes=max(0, 5 * copy - peak.low_bytes),
+        name=term.name,
+        low_bytes=max(0, term.low_bytes - room.high_bytes),
+        likely_bytes=max(0, term.likely_bytes - room.likely_bytes),
+        high_bytes=max(0, term.high_bytes - room.low_bytes),
     )
 
 
@@ -205,32 +216,29 @@ def _base(settings: Settings) -> Term:
     """Return what lies outside the tensors: kernels, workspaces, the allocator's leftovers.
 
     0.01 to 0.35 GiB in public logs up to 0.26. Since 0.27 everything that is gone from the card counts, also what
-    loading and the compiler leave reserved: 0.15 to 0.7 GiB, and 1.25 for a 14B in 4 bits.
+    loading and the compiler leave reserved: 0.15 to 0.34 GiB in most logs, up to 0.74; more in one of a 14B whose
+    weights are not told.
     """
     if release_of(settings.release) < ALL_CONSUMPTION_COUNTED:
         return Term(name="base", low_bytes=gib(0.01), likely_bytes=gib(0.15), high_bytes=gib(0.4))
     if settings.enforce_eager:
         return Term(name="base", low_bytes=gib(0.07), likely_bytes=gib(0.25), high_bytes=gib(0.45))
-    return Term(name="base", low_bytes=gib(0.1), likely_bytes=gib(0.4), high_bytes=gib(1.2))
+    return Term(name="base", low_bytes=gib(0.1), likely_bytes=gib(0.4), high_bytes=gib(0.9))
 
 
-def _peak(architecture: Architecture, settings: Settings, *, wsl2: bool, graphs_counted: bool) -> Term:
-    """Return the most that the profile run needs at once.
+def _profiled(architecture: Architecture, settings: Settings, runners: tuple[bool, ...]) -> tuple[Term, ...]:
+    """Return what the profile run goes through, one after the other."""
+    parts = (_forward(architecture, settings), _sampler(architecture, settings, runners))
+    return (_encoder(architecture), *parts) if settings.reads_media else parts
 
-    It runs the vision tower, then the forward pass, then the sampler, so that only the largest counts; it carries that
-    one's name.
-    """
-    parts = [
-        _forward(architecture, settings),
-        _sampler(architecture, settings, _runners(settings, wsl2=wsl2, graphs_counted=graphs_counted)),
-    ]
-    if settings.reads_media:
-        parts.append(_encoder())
+
+def _peak(profiled: tuple[Term, ...]) -> Term:
+    """Return the most that the profile run needs at once: only the largest part counts, and gives its name."""
     return Term(
-        name=max(parts, key=lambda term: term.likely_bytes).name,
-        low_bytes=max(term.low_bytes for term in parts),
-        likely_bytes=max(term.likely_bytes for term in parts),
-        high_bytes=max(term.high_bytes for term in parts),
+        name=max(profiled, key=lambda term: term.likely_bytes).name,
+        low_bytes=max(term.low_bytes for term in profiled),
+        likely_bytes=max(term.likely_bytes for term in profiled),
+        high_bytes=max(term.high_bytes for term in profiled),
     )
 
 
@@ -264,7 +272,11 @@ def _row_elements(architecture: Architecture) -> tuple[float, float, float]:
         return hidden * (12 + experts), hidden * (14.5 + 4 * experts), hidden * (20 + 6 * experts)
     if experts:
         expert = 3 * width + hidden
-        return 3 * hidden + experts * 0.7 * expert, 3 * hidden + experts * 1.5 * expert, 4 * hidden + experts * 3 * expert
+        return (
+            3 * hidden + experts * 0.7 * expert,
+            3 * hidden + experts * 1.5 * expert,
+            4 * hidden + experts * 3 * expert,
+        )
     if _keeps_state(architecture):
         return 2 * (width + hidden), 3 * (width + hidden), 1.15 * (3 * width + 4 * hidden)
     return 2.85 * (width + hidden), 3 * (width + hidden), 1.15 * (3 * width + 4 * hidden)
@@ -290,11 +302,11 @@ def _sampler(architecture: Architecture, settings: Settings, runners: tuple[bool
     """Return the choice of tokens for all sequences at once: copies of the logits, 4 bytes an element.
 
     Compiled, the first runner took 9.65 copies (three logs of 0.10 to 0.14), about 8 (0.19) and 6.5 to 10 with
-    FlashInfer's kernels (since 0.20); eager 1.9 to 3, and 4 where layers keep a state. The second runner does not cut the logits in its profile run:
-    half a copy to two. The V0 engine took 9.8 and 12.2, or nearly nothing.
+    FlashInfer's kernels (since 0.20); eager 1.9 to 3, and 4 where layers keep a state. The second runner does not cut
+    the logits in its profile run: half a copy to two. The V0 engine took 9.8 and 12.2, or nearly nothing.
     """
     copy = min(settings.max_num_seqs, settings.max_num_batched_tokens) * architecture.vocab_size * 4
-    bands = [_sampler_copies(settings, second=second, states=_keeps_state(architecture)) for second in runners]
+    bands = [_sampler_copies(settings, second=each, states=_keeps_state(architecture)) for each in runners]
     return Term(
         name="sampler",
         low_bytes=round(copy * min(band[0] for band in bands)),
@@ -314,13 +326,16 @@ def _sampler_copies(settings: Settings, *, second: bool, states: bool) -> tuple[
     return (6.0, 7.5, 10.0) if release >= FLASHINFER_SAMPLER else (7.0, 9.0, 10.0)
 
 
-def _encoder() -> Term:
-    """Return the vision tower's profile run with the largest item.
+def _encoder(architecture: Architecture) -> Term:
+    """Return the vision tower's profile run with the largest item, or with as many as one batch holds.
 
-    1.8 to 1.9 GiB for the tower of Qwen3-VL to Qwen3.6 with a picture of 16,384 tokens, in three logs of 0.27 to 0.29;
-    nearly nothing for small pictures (Gemma 4) and in the first source document's run.
+    1.8 to 1.9 GiB for the tower of Qwen3-VL to Qwen3.6 with a picture of 16,384 tokens, in three logs of 0.26 to 0.29:
+    four rows of its feed-forward layer for 65,536 patches. Nearly nothing in the first source document's run.
     """
-    return Term(name="encoder", low_bytes=gib(0.1), likely_bytes=gib(1.5), high_bytes=gib(2.1))
+    known = architecture.encoder_bytes
+    if not known:
+        return Term(name="encoder", low_bytes=gib(0.1), likely_bytes=gib(1.2), high_bytes=gib(2.1))
+    return Term(name="encoder", low_bytes=gib(0.1), likely_bytes=round(0.8 * known), high_bytes=round(1.1 * known))
 
 
 def _graphs(architecture: Architecture, settings: Settings) -> Term:
