@@ -226,8 +226,9 @@ def _base(settings: Settings) -> Term:
     return Term(name="base", low_bytes=gib(0.1), likely_bytes=gib(0.4), high_bytes=gib(0.9))
 
 
+@functools.lru_cache(maxsize=4)
 def _profiled(architecture: Architecture, settings: Settings, runners: tuple[bool, ...]) -> tuple[Term, ...]:
-    """Return what the profile run goes through, one after the other."""
+    """Return what the profile run goes through, one after the other; kept, as it is asked for twice in a row."""
     parts = (_forward(architecture, settings), _sampler(architecture, settings, runners))
     return (_encoder(architecture), *parts) if settings.reads_media else parts
 
