@@ -13,8 +13,12 @@ from typing import Any
 import msgspec
 
 from bench import peers, runs
+from bench.models import model_of, weights_of_checkpoint
 from installer.domain.kv_cache import kv_bytes_per_sequence, layout
+from installer.domain.kv_layers import CannotLayOut
 from installer.domain.memory import Fit, Limit, Verdict, agreed, judge_gate, judge_start
+from installer.domain.registry import Architecture
+from installer.domain.settings import Settings
 from installer.domain.units import gib, to_gib
 
 EXCLUDED = {"v111": "its own figures contradict each other"}
@@ -41,13 +45,14 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 
 def main(argv: list[str]) -> int:
     path = Path(argv[0]) if argv else runs.DATA / "vram-runs.jsonl"
-    rows = runs.read(path)
+    rows, broken = runs.read_all(path)
     judged, left_out = judged_rows(rows)
+    left_out += broken
     for each in judged:
         print(_line(each))
     print("\nnot judged")
     for name, reason in left_out:
-        print(f"  {name:<6}{reason}")
+        print(f"  {name:<8}{reason}")
     print()
     _print_peers(judged)
     print()
@@ -72,36 +77,40 @@ def judged_rows(rows: list[dict[str, Any]]) -> tuple[list[Judged], list[tuple[st
 
 
 def _no_outcome(row: dict[str, Any]) -> str | None:
-    known = row["outcome"] == "ready" or row["outcome"].startswith("fail")
-    return None if known else "its outcome is not known"
+    outcome = row.get("outcome") or ""
+    return None if outcome.startswith(("ready", "fail")) else "its outcome is not known"
 
 
 def ask(run: runs.Run, row: dict[str, Any]) -> Judged:
     fit = oracle(run)
-    gate = judge_gate(run.settings.utilisation, run.room)
+    gates = {judge_gate(settings.utilisation, run.room) for settings in run.settings}
+    gate = gates.pop() if len(gates) == 1 else Verdict.TIGHT
     refused = Limit.FREE_MEMORY if gate is Verdict.NO else Limit.WEIGHTS
     return Judged(
         run=run,
         verdict=fit.verdict if fit else gate,
         limit=fit.limit if fit else refused,
         fit=fit,
-        ready=row["outcome"] == "ready",
+        ready=row["outcome"].startswith("ready"),
         outcome=row["outcome"],
     )
 
 
 def oracle(run: runs.Run) -> Fit | None:
     """Ask the product for every value that the run leaves open; None where nothing is known of the model."""
-    architecture, weights = run.architecture, run.weights
-    if architecture is None or weights is None:
+    if run.weights is None or not run.possible:
         return None
-    return agreed(
-        tuple(
-            judge_start(architecture, size, msgspec.structs.replace(run.settings, release=release), run.room)
-            for release in run.releases
-            for size in dict.fromkeys((weights.low_bytes, weights.high_bytes))
+    sizes = dict.fromkeys((run.weights.low_bytes, run.weights.high_bytes))
+    try:
+        return agreed(
+            tuple(
+                judge_start(architecture, size, settings, run.room)
+                for architecture, settings in run.possible
+                for size in sizes
+            )
         )
-    )
+    except CannotLayOut:
+        return None
 
 
 def summary(judged: list[Judged]) -> str:
@@ -144,14 +153,15 @@ def _print_rule(name: str, count: int, figures: list[int]) -> None:
 def question_of(each: Judged) -> peers.Question | None:
     """Give the rules the weights, as the oracle knows them; without a model they have nothing to say."""
     run = each.run
-    if run.architecture is None or run.weights is None:
+    if not run.known or run.weights is None:
         return None
+    architecture, settings = run.possible[-1]
     return peers.Question(
         weights=to_gib(run.weights.high_bytes),
-        kv=to_gib(kv_bytes_per_sequence(run.architecture, run.settings)),
+        kv=to_gib(kv_bytes_per_sequence(architecture, settings)),
         total=to_gib(run.room.total_bytes),
         free=to_gib(run.room.free_bytes),
-        share=run.settings.utilisation,
+        share=settings.utilisation,
     )
 
 
@@ -165,23 +175,18 @@ def kv_token_errors(rows: list[dict[str, Any]]) -> list[tuple[str, float]]:
     """
     found = []
     for row in rows:
-        name = runs.model_of(row.get("model"))
         flags = row["flags"]
         plain = not flags.get("speculative") and "turboquant" not in str(flags.get("kv_cache_dtype"))
-        if not (row.get("kv_avail_gib") and row.get("kv_tokens") and name and plain):
-            continue
-        run = runs.translated(runs.stripped(row) | {"vram_total_gib": row.get("vram_total_gib") or 1})
-        if run.architecture is None:
-            continue
-        releases = run.releases if len(run.releases) == 1 else ("0.19.1", "0.25.0", "0.33.0")
-        errors = [_token_error(row, run, release) for release in releases]
-        found.append((row["id"], min(errors)))
+        if row.get("kv_avail_gib") and row.get("kv_tokens") and model_of(row.get("model")) and plain:
+            known = runs.stripped(row) | {"vram_total_gib": row.get("vram_total_gib") or 24}
+            releases = runs.releases_of(row.get("vllm")) or (runs.LAST_WITH_OLD_LOG, *runs.UNKNOWN_RELEASE)
+            possible = [each for name in releases for each in runs.translated(known | {"vllm": name}).possible]
+            found.append((row["id"], min(_token_error(row, *each) for each in possible)))
     return found
 
 
-def _token_error(row: dict[str, Any], run: runs.Run, release: str) -> float:
-    assert run.architecture is not None
-    laid_out = layout(run.architecture, msgspec.structs.replace(run.settings, release=release))
+def _token_error(row: dict[str, Any], architecture: Architecture, settings: Settings) -> float:
+    laid_out = layout(architecture, settings)
     least, most = (laid_out.logged_tokens(gib(row["kv_avail_gib"] + rounding)) for rounding in (-0.005, 0.005))
     logged = row["kv_tokens"]
     return max(0, least - logged, logged - most) / logged
@@ -194,8 +199,9 @@ def kv_errors(rows: list[dict[str, Any]]) -> list[tuple[str, float]]:
         known = runs.stripped(row)
         if not row.get("kv_avail_gib") or not row.get("model_load_gib") or runs.why_not(known):
             continue
-        fit = oracle(runs.translated(known))
-        if fit:
+        run = runs.translated(known)
+        fit = oracle(run)
+        if fit and run.known:
             likely = sum(term.likely_bytes for term in fit.estimate.terms)
             left = to_gib(fit.share_bytes - fit.estimate.weights_bytes - likely)
             found.append((row["id"], abs(left - row["kv_avail_gib"])))
@@ -206,10 +212,8 @@ def weights_errors(rows: list[dict[str, Any]]) -> list[tuple[str, float]]:
     """Return how far a checkpoint's known size, or the upper bound for its kind, is from what was loaded, as shares."""
     found = []
     for row in rows:
-        if not row.get("model_load_gib"):
-            continue
-        weights = runs.weights_without_the_run(runs.stripped(row))
-        if weights:
+        weights = weights_of_checkpoint(row.get("model"), row.get("quant"), runs.cards(row))
+        if weights and row.get("model_load_gib"):
             found.append((row["id"], abs(to_gib(weights.high_bytes) / row["model_load_gib"] - 1)))
     return found
 
@@ -221,8 +225,9 @@ def _print_errors(name: str, errors: list[tuple[str, float]]) -> None:
         return
     p95 = values[min(len(values) - 1, round(0.95 * (len(values) - 1)))]
     worst = max(errors, key=lambda error: error[1])
+    exact = sum(value == 0 for value in values)
     print(
-        f"{name:<42} n {len(values):<4} median {statistics.median(values):.4f}  p95 {p95:.4f}  "
+        f"{name:<42} n {len(values):<4} exact {exact:<4} median {statistics.median(values):.4f}  p95 {p95:.4f}  "
         f"worst {worst[1]:.4f} ({worst[0]})"
     )
 

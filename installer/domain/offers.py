@@ -343,6 +343,8 @@ def _from_flags(flags: tuple[Flag, ...]) -> dict[str, Any]:
                 found.setdefault("mamba_cache_mode", "align")
             case "--no-enable-prefix-caching", True:
                 found.setdefault("mamba_cache_mode", "none")
+            case "--enable-lora", True:
+                found["serves_adapters"] = True
             case "--no-async-scheduling", True:
                 found["async_scheduling"] = False
             case _:

@@ -71,7 +71,10 @@ class LayerGroup(_Entry, frozen=True, kw_only=True):
 class Architecture(_Entry, frozen=True, kw_only=True):
     """The numbers of a model that vLLM's memory accounting asks for, and how they are known.
 
-    `draft_layer_groups` are the layers that speculative decoding adds (MTP, EAGLE).
+    `draft_layer_groups` are the layers that speculative decoding adds (MTP, EAGLE). `intermediate_size` is the width of
+    the feed-forward layer, of a single expert where there are experts; `encoder_bytes` is what the vision tower takes
+    for its largest picture. Both are 0 where they are not known. `layers_without_cache` are layers that read the keys
+    and values of another one, and keep none.
     """
 
     hidden_size: int
@@ -79,6 +82,9 @@ class Architecture(_Entry, frozen=True, kw_only=True):
     layer_groups: tuple[LayerGroup, ...]
     draft_layer_groups: tuple[LayerGroup, ...] = ()
     experts_per_token: int = 0
+    intermediate_size: int = 0
+    encoder_bytes: int = 0
+    layers_without_cache: int = 0
     evidence: EvidenceKind = "derived"
     source: str
 

@@ -17,7 +17,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     `block_tokens` is `--block-size`, 0 leaves it to vLLM. `speculative_tokens` are drafted per step, 0 drafts nothing.
     `mamba_cache_mode` is what `--enable-prefix-caching` ("align"), its opposite ("none") or the flag of that name ask
     for; "default" is the release's own. `state_checkpoints` is false on cards whose kernels for gated-delta layers save
-    no state inside a prefill (below compute capability 9.0).
+    no state inside a prefill (below compute capability 9.0). `wsl2_pins_memory` says that the server is told to pin
+    memory under WSL2, where vLLM does without unless told. `second_runner` is what VLLM_USE_V2_MODEL_RUNNER asks for;
+    None leaves it to the release. `serves_adapters` is `--enable-lora`, for which graphs are captured twice.
     """
 
     context: int
@@ -34,4 +36,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     mamba_cache_mode: MambaCacheMode = "default"
     async_scheduling: bool = True
     state_checkpoints: bool = True
+    wsl2_pins_memory: bool = False
+    second_runner: bool | None = None
+    serves_adapters: bool = False
     release: str = "0.33.0"
