@@ -12,9 +12,10 @@ from PySide6.QtWidgets import QApplication
 
 from installer.text import Text, choose_language
 from installer.ui import theme
-from installer.ui.conductor import Conductor, problem_of
+from installer.ui.conductor import Conductor
 from installer.ui.options import Options
 from installer.ui.shell import Shell
+from installer.ui.workroom import problem_of
 
 
 def run(options: Options) -> int:

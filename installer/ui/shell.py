@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QCloseEvent, QIcon, QKeySequence, QShortcut
-from PySide6.QtWidgets import QLineEdit, QMainWindow, QMessageBox, QPushButton, QSizePolicy, QStackedWidget, QWidget
+from PySide6.QtWidgets import (
+    QComboBox,
+    QLineEdit,
+    QMainWindow,
+    QMessageBox,
+    QPushButton,
+    QSizePolicy,
+    QStackedWidget,
+    QWidget,
+)
 
 from installer.domain.problems import RelaxRefused
 from installer.steps.bookmark import Page
 from installer.ui import theme
 from installer.ui.conductor import Conductor
 from installer.ui.icons import pixmap
-from installer.ui.pages.base import PageWidget
+from installer.ui.languages import LANGUAGES
+from installer.ui.pages.base import PageWidget, page_name
 from installer.ui.pages.card import CardPage
 from installer.ui.pages.docker import DockerPage
 from installer.ui.pages.done import DonePage
@@ -53,13 +63,20 @@ class Shell(QMainWindow):
         self._steps = StepList(tuple(Page), lambda step: conductor.back_to(Page(step)))
         self._pages: dict[Page | None, PageWidget] = {}
         self._stack = QStackedWidget()
+        self._language = QComboBox()
+        for code, name in LANGUAGES:
+            self._language.addItem(name, code)
+        self._language.activated.connect(lambda _: conductor.set_language(self._language.currentData()))
+        self._why = Label("caption")
+        self._why.setAlignment(Qt.AlignmentFlag.AlignRight)
         self._cancel = Button(on_click=self._ask_to_leave)
+        self._overview = Button("quiet", "chevron-left", on_click=conductor.to_overview)
         self._back = Button(on_click=conductor.back)
         self.next = Button("primary", on_click=self._go_on)
         self.next.setDefault(True)
         self._has_arrived = True
         self._lay_out()
-        for signal in (conductor.flow_changed, conductor.busy_changed, conductor.status_changed):
+        for signal in (conductor.flow_changed, conductor.busy_changed, conductor.problem_changed):
             signal.connect(self.refresh)
         conductor.text_changed.connect(self.retranslate)
         conductor.question.connect(self._ask)
@@ -82,15 +99,20 @@ class Shell(QMainWindow):
         left.addLayout(brand)
         left.addWidget(self._steps)
         left.addStretch(1)
+        languages = row(Icon("globe", "muted"), self._language)
+        languages.setStretch(1, 1)
+        left.addLayout(languages)
         side.setLayout(left)
         footer = QWidget()
         footer.setProperty("part", "footer")
         footer.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        buttons = row(self._cancel)
-        buttons.setContentsMargins(32, 14, 32, 14)
+        buttons = row(self._cancel, self._overview)
         buttons.addStretch(1)
         add(buttons, self._back, self.next)
-        footer.setLayout(buttons)
+        foot = column(8, (32, 14, 32, 14))
+        foot.addWidget(self._why)
+        foot.addLayout(buttons)
+        footer.setLayout(foot)
         self._footer = footer
         right = column(0)
         right.addWidget(self._stack, 1)
@@ -122,19 +144,11 @@ class Shell(QMainWindow):
         self.setWindowTitle("Slipway")
         self._cancel.say(_("Cancel"))
         self._back.say(_("Back"))
-        names = {
-            Page.WELCOME: _("Welcome"),
-            Page.CARD: _("Graphics card"),
-            Page.DOCKER: _("Docker"),
-            Page.MODEL: _("Model"),
-            Page.VERSION: _("Version"),
-            Page.OPTIONS: _("Options"),
-            Page.SUMMARY: _("Summary"),
-            Page.INSTALLATION: _("Installation"),
-            Page.DONE: _("Done"),
-        }
         states = (_("done"), _("current step"), _("to come"))
-        self._steps.say({page.value: name for page, name in names.items()}, states)
+        self._steps.say({page.value: page_name(page, self.conductor.text) for page in Page}, states)
+        self._overview.say(_("To the overview"))
+        self._language.setAccessibleName(_("Language"))
+        self._language.setCurrentIndex(self._language.findData(self.conductor.text.language))
         for page in self._pages.values():
             page.refresh()
         self.refresh()
@@ -163,7 +177,13 @@ class Shell(QMainWindow):
         self.next.setVisible(not installing)
         self._back.setVisible(page not in (Page.WELCOME, Page.DONE) and not installing)
         self._back.setEnabled(not self.conductor.busy)
-        self._cancel.setVisible(page is not Page.DONE)
+        has_overview = self.conductor.flow is not None and self.conductor.flow.status is not None
+        self._overview.setVisible(has_overview and not installing and page is not Page.DONE)
+        self._overview.setEnabled(not self.conductor.busy)
+        self._cancel.setVisible(page is not Page.DONE and not self._overview.isVisibleTo(self))
+        why = shown.why() if self.next.isVisibleTo(self) and not self.next.isEnabled() else ""
+        self._why.say(why)
+        self.next.setAccessibleDescription(why)
         if self._has_arrived and self.next.isEnabled():
             self._has_arrived = False
             self.next.setFocus()

@@ -65,8 +65,10 @@ def test_what_was_chosen_is_there_after_a_crash(qtbot: QtBot, tmp_path: Path) ->
     first = opened(qtbot, tmp_path)
     first.go_to(Page.OPTIONS)
     first.shell.conductor.choose(port=8123, docker_image_pin_digest="")
+    first.rest()
     again = opened(qtbot, tmp_path)
-    assert again.page is Page.MODEL
+    again.until(lambda: again.page is Page.OPTIONS)
+    again.rest()
     again.go_to(Page.SUMMARY)
     assert (again.choices.port, again.choices.docker_image_pin_digest) == (8123, "")
     assert not again.shell.conductor.flow.plan.pinned
@@ -163,7 +165,7 @@ def test_a_longer_context_is_judged_while_it_is_chosen(qtbot: QtBot, tmp_path: P
     window = opened(qtbot, tmp_path)
     window.go_to(Page.MODEL)
     page: Any = window.shell.current
-    card = page._cards[window.choices.profile]
+    card = page._cards[window.shell.conductor.flow.profile]
     card._more.click()
     card._slider.setValue(card._slider.maximum())
     window.until(lambda: window.choices.context == card._slider.maximum() * 1024)
@@ -209,10 +211,10 @@ def test_a_second_window_says_that_the_first_one_installs(qtbot: QtBot, tmp_path
 def test_a_fault_of_ours_is_shown_as_one(qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     window: Window = opened(qtbot, tmp_path)
 
-    def broken() -> None:
+    def broken(_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(window.shell.conductor, "_facts", broken)
+    monkeypatch.setattr(window.shell.conductor, "_looked", broken)
     window.shell.conductor.look_again()
     window.until(lambda: bool(window.problem))
     assert window.shell.conductor.problem.kind == "bug"

@@ -57,7 +57,7 @@ class DonePage(PageWidget):
         return self.text.gettext("Finish")
 
     def apply(self) -> None:
-        self.conductor.look_after()
+        self.conductor.to_overview()
 
     def retranslate(self) -> None:
         _ = self.text.gettext
@@ -82,11 +82,11 @@ class DonePage(PageWidget):
         text, _ = self.text, self.text.gettext
         self.lead.setText(_("{profile} runs on this computer and answers.", profile=breakable(plan.profile)))
         self._show_checks(done.report)
-        figures = self.conductor.figures()
+        figures = self.conductor.keeper.figures()
         rows = text.compared(figures) if figures else ()
         self._memory.show_rows(tuple((name, f"{seen} ({said})") for name, seen, said in rows))
         self._address.show_value(plan.endpoint)
-        key = self.conductor.api_key(plan)
+        key = self.conductor.keeper.api_key(plan)
         for widget in (self._key_name, self._key):
             widget.setVisible(key is not None)
         self._key.show_value(key or "")

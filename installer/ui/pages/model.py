@@ -57,7 +57,7 @@ class ModelPage(PageWidget):
     @property
     def error(self) -> AnyProblem | None:
         """Say what stands against the chosen profile only where it is shown here."""
-        return self.conductor.problem if self.flow is None or self.flow.choices.profile is None else super().error
+        return self.conductor.problem if self.flow is None or self.flow.profile is None else super().error
 
     def retranslate(self) -> None:
         _ = self.text.gettext
@@ -72,7 +72,7 @@ class ModelPage(PageWidget):
         if flow is None or not flow.offers:
             return
         if self._task is None:
-            chosen = flow.choices.profile
+            chosen = flow.profile
             self._task = flow.registry.profiles[chosen].task if chosen else TASKS[0]
         self._filters[self._task].setChecked(True)
         drawn = (flow.offers, self._task, self.text.language)
@@ -80,8 +80,8 @@ class ModelPage(PageWidget):
             self._drawn = drawn
             self._rebuild(flow)
         for name, card in self._cards.items():
-            shown = flow.offered if name == flow.choices.profile and flow.offered else card.offer
-            card.show_offer(shown, flow, self.text, chosen=name == flow.choices.profile)
+            shown = flow.offered if name == flow.profile and flow.offered else card.offer
+            card.show_offer(shown, flow, self.text, chosen=name == flow.profile)
 
     def _rebuild(self, flow: Flow) -> None:
         for box in (self._list, self._rest):

@@ -113,7 +113,7 @@ class OptionsPage(PageWidget):
         folder = self._folder.text().strip() or None
         known = self.flow.facts.weights_folder.path if self.flow and self.flow.facts else None
         if folder != known:
-            self.conductor.choose_folder(folder)
+            self.conductor.choose(folder=folder)
 
     def _pick_folder(self) -> None:
         folder = QFileDialog.getExistingDirectory(self, self._folder_name.text(), self._folder.text())
