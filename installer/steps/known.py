@@ -9,6 +9,7 @@ import msgspec
 from installer.domain import plan as plans
 from installer.domain.choices import Choices
 from installer.domain.facts import Facts
+from installer.domain.memory import Verdict
 from installer.domain.offers import Offer, offer, with_levers
 from installer.domain.plan import Plan, Present, Refusal
 from installer.domain.problems import AnyProblem
@@ -101,7 +102,8 @@ def judged(flow: Flow, offered: Offer, context: int | None) -> Offer:
     gpu = flow.facts.gpu(offered.gpu_uuid) if offered.gpu_uuid else None
     weights = flow.sources.weights if flow.sources and flow.sources.profile == offered.profile else None
     again = offer(flow.facts, flow.registry, offered.profile, gpu, context, weights)
-    return msgspec.structs.replace(with_levers(again, flow.facts, flow.registry), recommended=offered.recommended)
+    recommended = offered.recommended and again.verdict is Verdict.FITS
+    return msgspec.structs.replace(with_levers(again, flow.facts, flow.registry), recommended=recommended)
 
 
 def weights_folder(flow: Flow) -> str | None:

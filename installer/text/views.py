@@ -42,7 +42,7 @@ def _holder(holder: Holder, t: Voice) -> str:
     name = re.split(r"[\\/]", holder.name or "")[-1] or t.gettext("unknown program")
     if holder.used_bytes is None:
         return t.gettext("{program} (process {pid})", program=name, pid=holder.pid)
-    return t.gettext("{program} (process {pid}): {size}", program=name, pid=holder.pid, size=t.mib(holder.used_bytes))
+    return t.gettext("{program} (process {pid}, {size})", program=name, pid=holder.pid, size=t.mib(holder.used_bytes))
 
 
 def requirements_lead(rows: tuple[Requirement, ...], t: Voice) -> str:
@@ -139,11 +139,8 @@ def file_change(summary: Summary, t: Voice) -> str:
     """Say what will happen to the compose file."""
     if not summary.on_disk:
         return t.gettext("{file} is written anew.", file=summary.compose_name)
-    if not summary.changed_lines:
+    if not summary.changes:
         return t.gettext("{file} is there already and stays as it is.", file=summary.compose_name)
-    return t.ngettext(
-        "{file} is there already. {count} line of it changes: + comes, − goes.",
-        "{file} is there already. {count} lines of it change: + comes, − goes.",
-        summary.changed_lines,
-        file=summary.compose_name,
+    return t.gettext(
+        "{file} is there already. What changes in it is marked: + is added, − is taken out.", file=summary.compose_name
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QCloseEvent, QIcon, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
-    QComboBox,
     QLineEdit,
     QMainWindow,
     QMessageBox,
@@ -33,10 +32,14 @@ from installer.ui.pages.summary import SummaryPage
 from installer.ui.pages.version import VersionPage
 from installer.ui.pages.welcome import WelcomePage
 from installer.ui.widgets.basics import Button, Icon, Label, add, column, row
+from installer.ui.widgets.drop_down import DropDown
 from installer.ui.widgets.step_list import StepList
 
 SIZE, SMALLEST = QSize(960, 680), QSize(860, 600)
 SIDE_WIDTH = 232
+BESIDE_STEP = 11
+"""Where the icons of the steps begin."""
+
 PAGES: tuple[type[PageWidget], ...] = (
     WelcomePage,
     CardPage,
@@ -63,10 +66,7 @@ class Shell(QMainWindow):
         self._steps = StepList(tuple(Page), lambda step: conductor.back_to(Page(step)))
         self._pages: dict[Page | None, PageWidget] = {}
         self._stack = QStackedWidget()
-        self._language = QComboBox()
-        for code, name in LANGUAGES:
-            self._language.addItem(name, code)
-        self._language.activated.connect(lambda _: conductor.set_language(self._language.currentData()))
+        self._language = DropDown(LANGUAGES, conductor.set_language)
         self._why = Label("caption")
         self._why.setAlignment(Qt.AlignmentFlag.AlignRight)
         self._cancel = Button(on_click=self._ask_to_leave)
@@ -95,11 +95,12 @@ class Shell(QMainWindow):
         side.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         side.setMinimumWidth(SIDE_WIDTH)
         side.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Expanding)
-        left = column(24, (16, 24, 16, 16))
+        left = column(16, (16, 20, 16, 12))
         left.addLayout(brand)
         left.addWidget(self._steps)
         left.addStretch(1)
-        languages = row(Icon("globe", "muted"), self._language)
+        languages = row(Icon("globe", "muted", 16), self._language, spacing=0)
+        languages.setContentsMargins(BESIDE_STEP, 0, 0, 0)
         languages.setStretch(1, 1)
         left.addLayout(languages)
         side.setLayout(left)
@@ -148,7 +149,7 @@ class Shell(QMainWindow):
         self._steps.say({page.value: page_name(page, self.conductor.text) for page in Page}, states)
         self._overview.say(_("To the overview"))
         self._language.setAccessibleName(_("Language"))
-        self._language.setCurrentIndex(self._language.findData(self.conductor.text.language))
+        self._language.show_value(self.conductor.text.language)
         for page in self._pages.values():
             page.refresh()
         self.refresh()
@@ -174,6 +175,8 @@ class Shell(QMainWindow):
         may_try_again = page is Page.INSTALLATION and not installing
         may_wait = page is Page.WELCOME and self.conductor.flow is None
         self.next.setEnabled((shown.valid or may_try_again) and (may_wait or not self.conductor.busy))
+        if installing and self.next.hasFocus():
+            self._stack.setFocus()  # nothing is to be pressed by accident while it installs
         self.next.setVisible(not installing)
         self._back.setVisible(page not in (Page.WELCOME, Page.DONE) and not installing)
         self._back.setEnabled(not self.conductor.busy)

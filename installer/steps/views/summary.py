@@ -39,9 +39,8 @@ class DiskUse(msgspec.Struct, frozen=True, kw_only=True):
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that will be done. Bytes are what still has to be fetched; what is here already does not count.
 
-    `volume` is where the weights go if not into `folder`. `seconds` is the download at a speed that was measured, None
-    where none was; image and weights share the line. `lines` are the compose file, with what changes in the one on disk
-    if there is one; `on_disk` says whether there is.
+    `folder` is where the weights go, None where it is Docker's own disk. `lines` are the compose file, with what
+    changes in the one on disk if there is one; `on_disk` says whether there is.
     """
 
     plan: Plan
@@ -51,9 +50,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     image_bytes: int
     weights_bytes: int
     folder: str | None
-    volume: str | None
     disks: tuple[DiskUse, ...]
-    seconds: float | None
     licence: Licence
     needs_consent: bool
     compose_name: str
@@ -66,15 +63,15 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         return self.image_bytes + self.weights_bytes
 
     @property
-    def changed_lines(self) -> int:
-        """Count the lines that come or go in the file that is there."""
-        return sum(line.change != "same" for line in self.lines)
+    def changes(self) -> bool:
+        """Say whether anything comes or goes in the file that is there."""
+        return any(line.change != "same" for line in self.lines)
 
 
-def summary(flow: Flow, *, on_disk: bytes | None = None, bytes_per_second: float | None = None) -> Summary | None:
+def summary(flow: Flow, *, on_disk: bytes | None = None) -> Summary | None:
     """Return what the plan will do, None as long as there is none.
 
-    `on_disk` is the compose file that is there already, `bytes_per_second` how fast this line was.
+    `on_disk` is the compose file that is there already.
     """
     plan, facts = flow.plan, flow.facts
     if plan is None or facts is None:
@@ -92,9 +89,7 @@ def summary(flow: Flow, *, on_disk: bytes | None = None, bytes_per_second: float
         image_bytes=image,
         weights_bytes=weights,
         folder=None if isinstance(plan.place, VolumeWeights) else plan.place.folder,
-        volume=plan.place.volume if isinstance(plan.place, VolumeWeights) else None,
         disks=_disks(facts, plan, image, weights),
-        seconds=(image + weights) / bytes_per_second if bytes_per_second else None,
         licence=licence,
         needs_consent=not licence.free and licence.id not in flow.choices.accept_licenses,
         compose_name=rendered.name,

@@ -48,7 +48,7 @@ class PageWidget(QWidget):
         inside.addLayout(self.body)
         inside.addStretch(1)
         content.setLayout(inside)
-        scroll = QScrollArea()
+        self._scroll = scroll = QScrollArea()
         scroll.setWidgetResizable(True)
         scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -141,6 +141,10 @@ class PageWidget(QWidget):
             Action.START: _("Check again"),
             Action.TRY_AGAIN: _("Try again"),
         }.get(problem.action, "")
+
+    def reveal(self, widget: QWidget) -> None:
+        """Scroll until a part of the page can be seen."""
+        self._scroll.ensureWidgetVisible(widget, 0, MARGIN)
 
     def retranslate(self) -> None:
         """Say everything anew in the language in force."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from PySide6.QtWidgets import QWidget
+
 from installer.domain.problems import AnyProblem
 from installer.steps.bookmark import Page
 from installer.steps.views import Requirement, requirements_of
@@ -9,7 +11,7 @@ from installer.text import Text
 from installer.text import views as words
 from installer.ui.conductor import Conductor
 from installer.ui.pages.base import PageWidget
-from installer.ui.widgets.basics import Button, Label, breakable, clear, column, row
+from installer.ui.widgets.basics import Button, Label, Rule, breakable, clear, column, row
 from installer.ui.widgets.cards import Card
 from installer.ui.widgets.choices import VerdictMark
 from installer.ui.widgets.copying import CopyField
@@ -22,9 +24,11 @@ class DockerPage(PageWidget):
 
     def __init__(self, conductor: Conductor) -> None:
         super().__init__(conductor)
-        self._rows = column(12)
+        card = Card()
+        self._rows = column(10)
+        card.box.addLayout(self._rows)
         self._shown: tuple[tuple[Requirement, ...], str] | None = None
-        self.body.addLayout(self._rows)
+        self.body.addWidget(card)
         self._again = Button("", "refresh-cw", on_click=conductor.look_again)
         foot = row(self._again)
         foot.addStretch(1)
@@ -49,19 +53,23 @@ class DockerPage(PageWidget):
         self.lead.setText(words.requirements_lead(shown[0], self.text))
         clear(self._rows)
         for each in shown[0]:
-            self._rows.addWidget(_RequirementCard(each, self.text))
+            if self._rows.count():
+                self._rows.addWidget(Rule())
+            self._rows.addWidget(_RequirementRow(each, self.text))
 
 
-class _RequirementCard(Card):
+class _RequirementRow(QWidget):
     def __init__(self, requirement: Requirement, text: Text) -> None:
         super().__init__()
         mark = VerdictMark()
         word = words.requirement_state(requirement, text)
         mark.show_verdict(_mark(requirement), word)
-        name = Label("heading", words.requirement_name(requirement, text))
+        name = Label("strong", words.requirement_name(requirement, text))
         head = row(name, mark)
         head.setStretch(0, 1)
+        self.box = column(4)
         self.box.addLayout(head)
+        self.setLayout(self.box)
         self.setAccessibleName(f"{name.text()}: {word}")
         if requirement.problem is None:
             self.box.addWidget(Label("caption", breakable(words.requirement_sentence(requirement, text))))

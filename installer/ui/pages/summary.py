@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from PySide6.QtCore import QTimer
+
 from installer.domain.problems import AnyProblem, LicenceNotAccepted
 from installer.steps.bookmark import Page
 from installer.steps.views import Summary, summary
@@ -107,6 +109,8 @@ class SummaryPage(PageWidget):
 
     def _turn(self) -> None:
         self._file.setVisible(not self._file.isVisible())
+        if self._file.isVisible():
+            QTimer.singleShot(0, self._file, lambda: self.reveal(self._file))
         self._name_turn()
 
     def _name_turn(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtGui import QColor, QFontMetrics, QTextCharFormat, QTextCursor, QTextFormat
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QShowEvent, QTextCharFormat, QTextCursor, QTextFormat
 from PySide6.QtWidgets import QPlainTextEdit, QTextEdit
 
 from installer.steps.views import DiffLine
@@ -10,7 +10,9 @@ from installer.ui import theme
 from installer.ui.widgets.basics import colour_of
 
 SIGNS = {"same": " ", "new": "+", "gone": "\N{MINUS SIGN}"}
-GROUNDS = {"new": "new_line", "gone": "gone_line"}
+LOOKS = {"new": ("new_line", "good"), "gone": ("gone_line", "bad")}
+"""Ground and sign."""
+
 MOST_LINES = 18
 
 
@@ -26,7 +28,7 @@ class FileView(QPlainTextEdit):
         theme.current().changed.connect(self._mark)
 
     def show_lines(self, lines: tuple[DiffLine, ...]) -> None:
-        """Show these lines, and begin where the first one changes."""
+        """Show these lines."""
         if lines == self._lines:
             return
         self._lines = lines
@@ -35,6 +37,10 @@ class FileView(QPlainTextEdit):
         self.setPlainText("\n".join(shown))
         self._mark()
         self._fit_height()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Begin where the first line changes."""
+        super().showEvent(event)
         self._go_to_first_change()
 
     def _fit_height(self) -> None:
@@ -52,10 +58,19 @@ class FileView(QPlainTextEdit):
         for at, line in enumerate(self._lines):
             if line.change == "same":
                 continue
-            look = QTextCharFormat()
-            look.setBackground(QColor(colour_of(GROUNDS[line.change])))
-            look.setProperty(QTextFormat.Property.FullWidthSelection, True)
-            mark = QTextEdit.ExtraSelection()
-            mark.format, mark.cursor = look, QTextCursor(self.document().findBlockByNumber(at))
-            marks.append(mark)
+            ground, sign = LOOKS[line.change]
+            whole, first = QTextCharFormat(), QTextCharFormat()
+            whole.setBackground(QColor(colour_of(ground)))
+            whole.setProperty(QTextFormat.Property.FullWidthSelection, True)
+            first.setForeground(QColor(colour_of(sign)))
+            first.setFontWeight(QFont.Weight.Bold)
+            marks += [self._selection(at, whole, 0), self._selection(at, first, 1)]
         self.setExtraSelections(marks)
+
+    def _selection(self, line: int, look: QTextCharFormat, length: int) -> QTextEdit.ExtraSelection:
+        """Return a look for the first `length` characters of a line."""
+        cursor = QTextCursor(self.document().findBlockByNumber(line))
+        cursor.movePosition(QTextCursor.MoveOperation.Right, QTextCursor.MoveMode.KeepAnchor, length)
+        selection = QTextEdit.ExtraSelection()
+        selection.cursor, selection.format = cursor, look
+        return selection
