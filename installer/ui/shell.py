@@ -61,7 +61,7 @@ class Shell(QMainWindow):
         super().__init__()
         self.conductor = conductor
         self.setMinimumSize(SMALLEST)
-        self.resize(SIZE)
+        self.resize(self._size_for_the_text())
         self.setWindowIcon(QIcon(pixmap("slipway", "text", 64)))
         self._steps = StepList(tuple(Page), lambda step: conductor.back_to(Page(step)))
         self._pages: dict[Page | None, PageWidget] = {}
@@ -85,17 +85,22 @@ class Shell(QMainWindow):
         QShortcut(QKeySequence("Alt+Left"), self, conductor.back)
         self.retranslate()
 
+    def _size_for_the_text(self) -> QSize:
+        """Return a size that grows with the text, as far as the screen has room."""
+        wanted = QSize(theme.scaled(SIZE.width()), theme.scaled(SIZE.height()))
+        return wanted.boundedTo(self.screen().availableSize()).expandedTo(SMALLEST)
+
     def _lay_out(self) -> None:
         self._name = Label("heading", "Slipway")
         self._name.setWordWrap(False)
-        brand = row(Icon("slipway", "text", 28), self._name, spacing=10)
+        brand = row(Icon("slipway", "text", 28, grows=False), self._name, spacing=10)
         brand.addStretch(1)
         side = QWidget()
         side.setProperty("part", "side")
         side.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         side.setMinimumWidth(SIDE_WIDTH)
         side.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Expanding)
-        left = column(16, (16, 20, 16, 12))
+        left = column(16, (12, 20, 12, 12))
         left.addLayout(brand)
         left.addWidget(self._steps)
         left.addStretch(1)

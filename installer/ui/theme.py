@@ -16,6 +16,8 @@ FAMILY = "Inter"
 BODY, CAPTION, LEAD, TITLE = 13, 12, 14, 22
 """Font sizes in pixels at the system's own text size of 13."""
 
+LARGEST_ICONS = 1.25
+
 
 class Theme(QObject):
     """The colours in force. `changed` is sent when the system goes from light to dark or back."""
@@ -91,6 +93,11 @@ def set_text_scale(factor: float) -> None:
 def scaled(pixels: int) -> int:
     """Return a size in pixels at the text size in force."""
     return round(pixels * _scale[0])
+
+
+def scaled_icon(pixels: int) -> int:
+    """Return an icon's size in pixels at the text size in force; a larger one would only take room from the words."""
+    return round(pixels * min(_scale[0], LARGEST_ICONS))
 
 
 def _qt_palette(p: Palette) -> QPalette:

@@ -229,7 +229,10 @@ def test_a_context_belongs_to_the_profile_that_it_was_chosen_for() -> None:
     assert flow.offered is not None
     assert flow.offered.context == 32768
     longest = flow.registry.model_of(flow.registry.profile(LARGE)).native_context
-    assert not standing(flows.chose(flow, context=longest)).valid
+    too_long = flows.chose(flow, context=longest)
+    assert not standing(too_long).valid
+    assert too_long.offered is not None
+    assert not too_long.offered.recommended, "what does not fit is not recommended"
 
 
 @pytest.mark.parametrize(

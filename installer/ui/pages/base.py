@@ -11,6 +11,7 @@ from installer.domain.problems import Action, AnyProblem
 from installer.steps.bookmark import Page
 from installer.steps.flow import GO, WAIT, Flow, Standing, page_to_mend, standing
 from installer.text import Text
+from installer.ui import theme
 from installer.ui.conductor import Conductor
 from installer.ui.widgets.basics import Label, column
 from installer.ui.widgets.cards import ProblemCard, ProblemWords
@@ -37,7 +38,7 @@ class PageWidget(QWidget):
         self.body: QVBoxLayout = column(12)
         content = _Content()
         content.setProperty("part", "content")
-        content.setMaximumWidth(WIDEST + 2 * MARGIN)
+        content.setMaximumWidth(theme.scaled(WIDEST) + 2 * MARGIN)
         inside = column(16, (MARGIN, MARGIN, MARGIN, MARGIN))
         heading = column(6)
         heading.addWidget(self.title)

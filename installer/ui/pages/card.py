@@ -75,6 +75,11 @@ class CardPage(PageWidget):
         self.lead.say(self._lead(gpus))
         self._driver.say(self._driver_words(flow.facts.nvidia))
 
+    def show_problem(self, problem: AnyProblem | None) -> None:
+        """One button that checks again is enough: the problem has its own."""
+        super().show_problem(problem)
+        self._again.setVisible(problem is None or not self.mend_label(problem))
+
     def _lead(self, gpus: tuple[GpuCard, ...]) -> str:
         if not gpus:
             return self.text.gettext("Without an NVIDIA card only the small trial on the processor can run.")

@@ -17,6 +17,9 @@ from installer.ui.widgets.figures import Figures
 from installer.ui.widgets.file_view import FileView
 from installer.ui.widgets.wrapping import wrapping
 
+LAID_OUT_MS = 50
+"""Until the page has given the file its room."""
+
 
 class SummaryPage(PageWidget):
     """The seventh page; its button begins."""
@@ -110,7 +113,7 @@ class SummaryPage(PageWidget):
     def _turn(self) -> None:
         self._file.setVisible(not self._file.isVisible())
         if self._file.isVisible():
-            QTimer.singleShot(0, self._file, lambda: self.reveal(self._file))
+            QTimer.singleShot(LAID_OUT_MS, self._file, lambda: self.reveal(self._file))
         self._name_turn()
 
     def _name_turn(self) -> None:

@@ -8,9 +8,9 @@ from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QComboBox
 
 from installer.ui import icons, theme
-from installer.ui.widgets.basics import colour_of
+from installer.ui.widgets.basics import ICON, colour_of
 
-ARROW, BESIDE = 16, 8
+BESIDE = 8
 
 
 class DropDown(QComboBox):
@@ -30,6 +30,6 @@ class DropDown(QComboBox):
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw the arrow as well, in the colour of the theme in force: a style sheet cannot."""
         super().paintEvent(event)
-        place = self.rect().adjusted(0, 0, -BESIDE, 0)
-        arrow = icons.pixmap("chevron-down", colour_of("muted"), ARROW)
-        QPainter(self).drawPixmap(place.right() - ARROW, (self.height() - ARROW) // 2, arrow)
+        size = theme.scaled_icon(ICON)
+        arrow = icons.pixmap("chevron-down", colour_of("muted"), size)
+        QPainter(self).drawPixmap(self.width() - BESIDE - size, (self.height() - size) // 2, arrow)
