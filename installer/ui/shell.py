@@ -176,12 +176,12 @@ class Shell(QMainWindow):
 
     def _show_footer(self, shown: PageWidget, page: Page) -> None:
         installing = self.conductor.busy == "installing"
+        if installing and self.next.hasFocus():
+            self._stack.setFocus()  # nothing is to be pressed by accident while it installs
         self.next.say(shown.primary())
         may_try_again = page is Page.INSTALLATION and not installing
         may_wait = page is Page.WELCOME and self.conductor.flow is None
         self.next.setEnabled((shown.valid or may_try_again) and (may_wait or not self.conductor.busy))
-        if installing and self.next.hasFocus():
-            self._stack.setFocus()  # nothing is to be pressed by accident while it installs
         self.next.setVisible(not installing)
         self._back.setVisible(page not in (Page.WELCOME, Page.DONE) and not installing)
         self._back.setEnabled(not self.conductor.busy)

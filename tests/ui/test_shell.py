@@ -218,6 +218,7 @@ def test_what_changes_in_the_compose_file_is_marked_by_signs_too(qtbot: QtBot, t
     page._more.click()
     window.settle()
     file: FileView = page._file
+    window.until(lambda: file.visibleRegion().boundingRect().height() == file.height())
     lines = file.toPlainText().splitlines()
     assert any(line.startswith("+") and "8123" in line for line in lines)
     assert any(line.startswith("\N{MINUS SIGN}") and "8000" in line for line in lines)

@@ -144,8 +144,10 @@ class PageWidget(QWidget):
         }.get(problem.action, "")
 
     def reveal(self, widget: QWidget) -> None:
-        """Scroll until a part of the page can be seen."""
-        self._scroll.ensureWidgetVisible(widget, 0, MARGIN)
+        """Scroll until a part of the page can be seen whole; `ensureWidgetVisible` would only care for its cursor."""
+        for corner in (widget.rect().bottomLeft(), widget.rect().topLeft()):
+            at = widget.mapTo(self._scroll.widget(), corner)
+            self._scroll.ensureVisible(at.x(), at.y(), 0, MARGIN)
 
     def retranslate(self) -> None:
         """Say everything anew in the language in force."""
