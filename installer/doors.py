@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+import msgspec
 import platformdirs
 
 from installer import resources
@@ -33,12 +34,21 @@ def registry(argument: str | None, home: Home) -> InForce:
     """
     if argument is not None:
         texts = registry_texts(argument)
-        return InForce(registry=registries.parse({str(Path(argument, name)): text for name, text in texts.items()}))
+        own = registries.parse({str(Path(argument, name)): text for name, text in texts.items()})
+        return InForce(registry=_with_fingerprints(own))
+    found = kept_registry.in_force(home, _built_in, now())
+    return msgspec.structs.replace(found, registry=_with_fingerprints(found.registry))
 
-    def built_in() -> Registry:
-        return registries.parse(resources.registry_texts())
 
-    return kept_registry.in_force(home, built_in, now())
+def _built_in() -> Registry:
+    return registries.parse(resources.registry_texts())
+
+
+def _with_fingerprints(registry: Registry) -> Registry:
+    """Give a registry that brings no table of known failures the one that comes with Slipway."""
+    if registry.fingerprints:
+        return registry
+    return msgspec.structs.replace(registry, fingerprints=_built_in().fingerprints)
 
 
 def registry_texts(argument: str | None) -> dict[str, str]:
