@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from installer.adapters import proc
+from installer.adapters import pci, proc
 from installer.domain.facts import Host
 
 _LAST_PORT = 65535
@@ -40,6 +40,7 @@ class LocalMachine:
             ram_available_bytes=available,
             wsl2=system == "Linux" and is_wsl2(release),
             desktop_session=_desktop_session(system),
+            nvidia_cards=pci.nvidia_cards() if system == "Linux" else (),
         )
 
     def folder_free(self, path: str) -> tuple[int | None, bool]:

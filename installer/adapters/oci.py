@@ -15,10 +15,9 @@ import msgspec
 import requests
 
 from installer.adapters import http
+from installer.domain import answers
 from installer.domain.problems import (
     AnyProblem,
-    CaptivePortal,
-    DigestGone,
     ImageUnknown,
     InstallerError,
     NoSuchPlatform,
@@ -88,15 +87,6 @@ class _Run(msgspec.Struct):
 class _Config(_Platform):
     created: str | None = None
     config: _Run | None = None
-
-
-class _Errors(msgspec.Struct):
-    class Error(msgspec.Struct):
-        """One of the registry's errors."""
-
-        code: str = ""
-
-    errors: list[Error] = []
 
 
 @dataclass(frozen=True)
@@ -259,21 +249,8 @@ class _Repository:
 
     def _refusal(self, response: requests.Response, digest: str | None) -> AnyProblem | None:
         """Return what is wrong with an answer, or None; the statuses that mean the same everywhere are dealt with."""
-        status = response.status_code
-        if status == 200:
-            return None
-        if status == 403 and http.is_web_page(response):
-            return CaptivePortal(url=http.without_query(response.url))
-        codes = _error_codes(response)
-        if "TOOMANYREQUESTS" in codes:
-            return http.rate_limited(response)
-        if status in (401, 403):
-            return RegistryDenied(image=self._image)
-        if status == 404 and digest and "NAME_UNKNOWN" not in codes:
-            return DigestGone(image=self._name.pull, digest=digest, tag=self._tag)
-        if status == 404:
-            return ImageUnknown(image=self._image)
-        return ServerError(host=http.host_of(response.url), status=status)
+        answer = msgspec.structs.replace(http.answer_of(response), body=response.content)
+        return answers.of_registry(answer, self._name.pull, self._tag, digest)
 
 
 def _is_image(entry: _Descriptor) -> bool:
@@ -305,11 +282,3 @@ def _distance(there: _Platform, platform: str) -> int:
 
 def _variant(platform: _Platform) -> str:
     return platform.variant or _SAME_AS_NONE.get(platform.architecture, "")
-
-
-def _error_codes(response: requests.Response) -> set[str]:
-    try:
-        answer = msgspec.json.decode(response.content, type=_Errors)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return set()
-    return {error.code for error in answer.errors}

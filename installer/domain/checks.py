@@ -17,9 +17,11 @@ from installer.domain.facts import (
 from installer.domain.memory import Budget
 from installer.domain.problems import (
     AnyProblem,
+    BoardNotServed,
     CapabilityTooLow,
     ComposeMissing,
     ComposeTooOld,
+    DesktopWithoutGpu,
     DriverLibraryMismatch,
     DriverNotLoaded,
     DriverTooOld,
@@ -42,6 +44,7 @@ from installer.domain.problems import (
     NvidiaNoPermission,
     NvidiaToolkitMissing,
     ProfileBlocked,
+    WslIntegrationOff,
 )
 from installer.domain.registry import Block, ImageRelease, Profile, capability
 from installer.domain.units import GB, to_gib
@@ -52,6 +55,9 @@ OLDEST_COMPOSE = "2.20"
 READ_LIMIT_SECONDS = 10.0
 """How long the driver and the engine may take to answer a reading."""
 
+JETSON_DRIVER = "(nvgpu)"
+JETSON_KERNEL = "-tegra"
+
 LOADING_NEEDS_BYTES = 8 * GB
 """Host memory that loading takes besides the checkpoint's own pages (public WSL2 reports, club-3090)."""
 
@@ -61,9 +67,15 @@ def machine(facts: Facts) -> tuple[AnyProblem, ...]:
     return engine(facts) + compose(facts) + nvidia(facts)
 
 
+STUB_IN_WSL = "in this WSL"
+"""What Docker Desktop's stub says inside a distribution that it does not serve."""
+
+
 def engine(facts: Facts) -> tuple[AnyProblem, ...]:
     """Say what is wrong with the container engine."""
     seen = facts.engine
+    if seen.state in (EngineState.NOT_INSTALLED, EngineState.DOWN) and STUB_IN_WSL in facts.compose.detail:
+        return (WslIntegrationOff(detail=facts.compose.detail),)
     match seen.state:
         case EngineState.NOT_INSTALLED:
             return (EngineNotInstalled(system=facts.host.system),)
@@ -99,7 +111,7 @@ def nvidia(facts: Facts) -> tuple[AnyProblem, ...]:
     seen = facts.nvidia
     match seen.state:
         case NvidiaState.NO_DRIVER:
-            return (NoNvidiaDriver(wsl2=facts.host.wsl2),)
+            return _without_driver(facts)
         case NvidiaState.NOT_LOADED | NvidiaState.NOT_SUPPORTED:
             return (DriverNotLoaded(detail=seen.detail),)
         case NvidiaState.LIBRARY_MISMATCH:
@@ -118,8 +130,20 @@ def nvidia(facts: Facts) -> tuple[AnyProblem, ...]:
             return (NoGpu(),) if not seen.gpus else _toolkit(facts)
 
 
+def _without_driver(facts: Facts) -> tuple[AnyProblem, ...]:
+    """Tell a card whose driver is another one (nouveau, a virtual machine's) from a computer without any."""
+    foreign = next((card for card in facts.host.nvidia_cards if card.driver not in ("", "nvidia")), None)
+    if foreign is not None:
+        return (DriverNotLoaded(detail=f"{foreign.address}: {foreign.driver}"),)
+    return (NoNvidiaDriver(wsl2=facts.host.wsl2),)
+
+
 def _toolkit(facts: Facts) -> tuple[AnyProblem, ...]:
-    if facts.engine.state is not EngineState.RUNNING or facts.engine.nvidia_ready:
+    if facts.engine.state is not EngineState.RUNNING:
+        return ()
+    if facts.engine.docker_desktop and facts.host.system == "Linux" and not facts.host.wsl2:
+        return (DesktopWithoutGpu(context=facts.engine.context, other=next(iter(facts.engine.other_contexts), "")),)
+    if facts.engine.nvidia_ready:
         return ()
     return (NvidiaToolkitMissing(runtimes=facts.engine.runtimes, docker_desktop=facts.engine.docker_desktop),)
 
@@ -127,6 +151,7 @@ def _toolkit(facts: Facts) -> tuple[AnyProblem, ...]:
 def card(facts: Facts, gpu: Gpu, name: str, profile: Profile, image: ImageRelease) -> tuple[AnyProblem, ...]:
     """Return what keeps a profile from this card for reasons other than room."""
     return (
+        *board(facts, gpu),
         *_split_by_mig(gpu),
         *_capability(gpu, name, profile),
         *driver(facts, image.tag, image.cuda),
@@ -183,6 +208,12 @@ def _applies(block: Block, facts: Facts, gpu: Gpu) -> bool:
     same_class = not block.capabilities or (not isinstance(has, Missing) and f"{has[0]}.{has[1]}" in block.capabilities)
     same_platform = block.wsl2 is None or block.wsl2 == facts.behind_wsl2
     return small_enough and same_class and same_platform
+
+
+def board(facts: Facts, gpu: Gpu) -> tuple[AnyProblem, ...]:
+    """Say that a card is part of a Jetson: its driver and its kernel have names of their own."""
+    is_board = JETSON_DRIVER in gpu.name or JETSON_KERNEL in facts.host.release
+    return (BoardNotServed(gpu=gpu.name),) if is_board else ()
 
 
 def _memory_known(facts: Facts, gpu: Gpu) -> tuple[AnyProblem, ...]:

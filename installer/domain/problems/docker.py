@@ -190,6 +190,7 @@ FileFlaw = Literal[
     "exclusive_keys",
     "not_text",
     "line_ends",
+    "no_patience",
 ]
 
 
