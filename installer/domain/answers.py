@@ -143,26 +143,27 @@ def _error_codes(body: bytes) -> set[str]:
 
 
 def of_server(answer: Answer, log: str, table: Table, situation: Situation | None = None) -> AnyProblem | None:
-    """Return what is wrong with an answer of the installed server; None for a good one.
-
-    An error of its own says nothing: the log of that moment does, then its message. `log` may be empty.
-    """
-    during = _while_serving(situation or Situation(origin="server"))
+    """Return what is wrong with an answer of the installed server; None for a good one. `log` may be empty."""
     if answer.status == 200:
-        return of_completion(_document(answer.body))
-    said = _message(answer.body)
-    cause = table.cause(log, during) or table.cause(said, during)
+        return of_completion(document_of(answer.body))
+    cause = cause_behind(answer, log, table, situation)
     if cause is not None:
         return cause
-    if answer.status == 503:
+    said = detail_of(_message(answer.body))
+    return SmokeFailed(checks=("completion",), details=(f"HTTP {answer.status}: {said}",))
+
+
+def cause_behind(answer: Answer, log: str, table: Table, situation: Situation | None = None) -> AnyProblem | None:
+    """Return why a server did not answer as it should, None where nobody knows.
+
+    An error of its own says nothing: the log of that moment does, then its message.
+    """
+    situation = situation or Situation(origin="server")
+    during = replace(situation, known=dict(situation.known) | {"phase": "request"})
+    cause = table.cause(log, during) or table.cause(_message(answer.body), during)
+    if cause is None and answer.status == 503:
         return NotReadyYet(status=answer.status)
-    lines = detail_of(said)
-    return SmokeFailed(checks=("completion",), details=(f"HTTP {answer.status}: {lines}",))
-
-
-def _while_serving(situation: Situation) -> Situation:
-    """Return a situation in which memory that runs out does so in a request."""
-    return replace(situation, known=dict(situation.known) | {"phase": "request"})
+    return cause
 
 
 def of_completion(document: Mapping[str, Any]) -> AnyProblem | None:
@@ -193,7 +194,8 @@ def _first_choice(document: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return first if isinstance(first, dict) else None
 
 
-def _document(body: bytes) -> Mapping[str, Any]:
+def document_of(body: bytes) -> Mapping[str, Any]:
+    """Return the JSON object in a body; an empty one where there is none."""
     try:
         document = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -203,7 +205,7 @@ def _document(body: bytes) -> Mapping[str, Any]:
 
 def _message(body: bytes) -> str:
     """Return the sentence in an error's body, or the body itself."""
-    document = _document(body)
+    document = document_of(body)
     error = document.get("error", document)
     said = error.get("message") if isinstance(error, dict) else error
     return said if isinstance(said, str) else body.decode(errors="replace")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from installer.domain import checks
+from installer.domain import answers, checks, decoding
 from installer.domain import plan as plans
+from installer.domain.answers import Answer
 from installer.domain.ladder import relax
 from installer.domain.plan import Plan, Refusal
 from installer.domain.problems import AnyProblem, InstallerError, RelaxRefused
@@ -15,7 +16,7 @@ from installer.steps.cancel import Cancel
 from installer.steps.events import Advice, Proved, Recomputed, Step
 from installer.steps.job import Job
 from installer.steps.planning import present
-from installer.steps.ports import ContainerState, Report
+from installer.steps.ports import ContainerState, Report, ServerAnswer
 from installer.steps.run import Work
 from installer.steps.smoke import SmokeReport
 
@@ -149,8 +150,16 @@ def _proved(plan: Plan, container: ContainerState, job: Job, cancel: Cancel) -> 
         port=plan.port, model=plan.profile, context=plan.settings.context, thinking_off=plan.thinking_off
     )
     key = start.key_for(plan, job)
-    report = smoke.run(target, _start_of(container), job.ports.server, job.ports.clock, key, cancel)
+
+    def why(answer: ServerAnswer) -> AnyProblem | None:
+        log = decoding.plain(job.ports.engine.logs(container.id, start.TAIL_LINES))
+        said = Answer(status=answer.status, body=answer.body)
+        return answers.cause_behind(said, log, job.registry.known_failures(), start.situation_of(plan))
+
+    report = smoke.run(target, _start_of(container), job.ports.server, job.ports.clock, key, cancel, why)
     job.run.emit(Proved(at=report.at, report=report))
+    for remark in report.remarks:
+        job.run.notice(Step.SMOKE, Advice(problem=remark))
     problem = smoke.problem(report)
     if problem:
         raise InstallerError(problem)
