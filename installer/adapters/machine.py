@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 from installer.adapters import pci, proc
+from installer.domain import environment
 from installer.domain.facts import Host
 
 _LAST_PORT = 65535
@@ -41,6 +42,7 @@ class LocalMachine:
             wsl2=system == "Linux" and is_wsl2(release),
             desktop_session=_desktop_session(system),
             nvidia_cards=pci.nvidia_cards() if system == "Linux" else (),
+            variables=tuple((flaw.variable, flaw.flaw) for flaw in environment.flaws(os.environ)),
         )
 
     def folder_free(self, path: str) -> tuple[int | None, bool]:

@@ -195,7 +195,10 @@ class PciCard(_Fact, frozen=True, kw_only=True):
 
 
 class Host(_Fact, frozen=True, kw_only=True):
-    """The computer itself. `wsl2` is true inside a WSL2 distribution; cards on the bus are listed on Linux only."""
+    """The computer itself. `wsl2` is true inside a WSL2 distribution; cards on the bus are listed on Linux only.
+
+    `variables` are names of the environment that mislead other programs, each with its flaw and never with its value.
+    """
 
     system: str
     release: str = ""
@@ -205,6 +208,7 @@ class Host(_Fact, frozen=True, kw_only=True):
     wsl2: bool = False
     desktop_session: bool = False
     nvidia_cards: tuple[PciCard, ...] = ()
+    variables: tuple[tuple[str, str], ...] = ()
 
 
 class Folder(_Fact, frozen=True, kw_only=True):

@@ -20,6 +20,7 @@ from installer.domain.problems import (
     LeftoverWorkers,
     MigNotServed,
     UsesHostMemory,
+    VariableFlaw,
     VirtualGpu,
 )
 
@@ -30,6 +31,11 @@ _VARIANT = re.compile(r"Laptop GPU|Max-Q|Mobile|Notebook|\bD v\d")
 _VIRTUAL = re.compile(r"^GRID |-\d+[ABCQ]$|\bvGPU\b")
 _NO_NAME = re.compile(r"^(?:NVIDIA )?(?:Graphics Device)?$|[\ufffd\x00-\x1f]")
 _WORKERS = re.compile(r"^VLLM::|\bvllm\b|EngineCore|sglang::|sd-server", re.IGNORECASE)
+
+
+def all_of(facts: Facts) -> tuple[AnyProblem, ...]:
+    """Return all remarks about a machine: its cards, then its environment."""
+    return (*cards(facts), *(VariableFlaw(variable=name, flaw=flaw) for name, flaw in facts.host.variables))
 
 
 def cards(facts: Facts) -> tuple[AnyProblem, ...]:

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
-from installer.domain import answers, checks, decoding
+from installer.domain import answers, checks, decoding, remarks
 from installer.domain import plan as plans
 from installer.domain.answers import Answer
 from installer.domain.ladder import relax
 from installer.domain.plan import Plan, Refusal
-from installer.domain.problems import AnyProblem, InstallerError, RelaxRefused
+from installer.domain.problems import AnyProblem, InstallerError, RateLimited, RelaxRefused, Treatment
 from installer.domain.sources import FolderWeights
 from installer.steps import figures, smoke, start
 from installer.steps.cancel import Cancel
-from installer.steps.events import Advice, Proved, Recomputed, Step
+from installer.steps.events import Advice, Again, Proved, Recomputed, Step
 from installer.steps.job import Job
 from installer.steps.planning import present
 from installer.steps.ports import ContainerState, Report, ServerAnswer
 from installer.steps.run import Work
 from installer.steps.smoke import SmokeReport
+
+PULL_TRIES = 3
+PULL_WAIT_SECONDS = 2.0
+LONGEST_WAIT_SECONDS = 120.0
+"""Docker Hub's own limit lasts hours: nobody waits for that in front of a window."""
 
 
 class Installed(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,7 +100,8 @@ def _tell_what_changed(old: Plan, new: Plan, job: Job) -> None:
             ),
         )
     gpu = job.facts.gpu(new.gpu.uuid) if new.gpu else None
-    for problem in checks.advice(job.facts, gpu, new.fit.budget if new.fit else None, new.weights_bytes):
+    said = checks.advice(job.facts, gpu, new.fit.budget if new.fit else None, new.weights_bytes)
+    for problem in (*said, *(remark for remark in remarks.all_of(job.facts) if remark.advice)):
         job.run.notice(Step.PROBE, Advice(problem=problem))
 
 
@@ -116,7 +124,23 @@ def _fetch(plan: Plan, job: Job) -> None:
 
 def _pull(plan: Plan, job: Job, report: Report, cancel: Cancel) -> None:
     job.home.note_created("image", plan.image.by_digest)
-    job.ports.engine.pull(plan.image, report, cancel)
+    _patiently(lambda: job.ports.engine.pull(plan.image, report, cancel), job, cancel)
+
+
+def _patiently(pull: Callable[[], None], job: Job, cancel: Cancel) -> None:
+    """Try again what passes: the engine keeps the layers that it has."""
+    for attempt in range(1, PULL_TRIES + 1):
+        try:
+            return pull()
+        except InstallerError as error:
+            problem = error.problem
+            wait_s = problem.retry_after_s if isinstance(problem, RateLimited) else PULL_WAIT_SECONDS * attempt
+            patient = wait_s is not None and wait_s <= LONGEST_WAIT_SECONDS
+            if problem.treatment is not Treatment.RETRY or attempt == PULL_TRIES or not patient:
+                raise
+            job.run.notice(Step.IMAGE, Again(problem=problem, attempt=attempt + 1))
+            job.ports.clock.wait(wait_s or 0.0, cancel)
+    return None
 
 
 def _fetch_weights(plan: Plan, job: Job, report: Report, cancel: Cancel) -> None:

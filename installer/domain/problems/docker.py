@@ -141,6 +141,11 @@ class CdiDeviceUnknown(DockerProblem, frozen=True, kw_only=True):
     treated = Treatment.ADAPT
     device: str
 
+    @property
+    def command(self) -> str:
+        """Return the command that writes down the computer's CDI devices, for files that need them."""
+        return "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
+
 
 class CredentialHelperMissing(DockerProblem, frozen=True, kw_only=True):
     """Docker's settings name a program for passwords that is not there; public images need none."""
