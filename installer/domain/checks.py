@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 from packaging.version import InvalidVersion, Version
 
 from installer.domain.facts import (
@@ -22,6 +23,7 @@ from installer.domain.problems import (
     ComposeMissing,
     ComposeTooOld,
     DesktopWithoutGpu,
+    DriverCombination,
     DriverLibraryMismatch,
     DriverNotLoaded,
     DriverTooOld,
@@ -127,7 +129,7 @@ def nvidia(facts: Facts) -> tuple[AnyProblem, ...]:
         case NvidiaState.NO_DEVICE:
             return (NoGpu(),)
         case NvidiaState.READ:
-            return (NoGpu(),) if not seen.gpus else _toolkit(facts)
+            return (NoGpu(),) if not seen.gpus else way_to_the_card(facts)
 
 
 def _without_driver(facts: Facts) -> tuple[AnyProblem, ...]:
@@ -138,7 +140,8 @@ def _without_driver(facts: Facts) -> tuple[AnyProblem, ...]:
     return (NoNvidiaDriver(wsl2=facts.host.wsl2),)
 
 
-def _toolkit(facts: Facts) -> tuple[AnyProblem, ...]:
+def way_to_the_card(facts: Facts) -> tuple[AnyProblem, ...]:
+    """Say what keeps the engine from handing a card to a container."""
     if facts.engine.state is not EngineState.RUNNING:
         return ()
     if facts.engine.docker_desktop and facts.host.system == "Linux" and not facts.host.wsl2:
@@ -192,6 +195,18 @@ def driver(facts: Facts, image: str, image_cuda: str | None) -> tuple[AnyProblem
     )
 
 
+def completed(problem: AnyProblem, facts: Facts) -> AnyProblem:
+    """Add what the driver said of itself to a Problem with it that somebody else told."""
+    runs = facts.nvidia.cuda_version
+    driver = facts.nvidia.driver_version or ""
+    if isinstance(problem, DriverTooOld) and not problem.driver:
+        cuda = f"{runs[0]}.{runs[1]}" if runs else problem.driver_cuda
+        return msgspec.structs.replace(problem, driver=driver, driver_cuda=cuda, wsl2=facts.behind_wsl2)
+    if isinstance(problem, DriverCombination) and not problem.driver:
+        return msgspec.structs.replace(problem, driver=driver)
+    return problem
+
+
 def _known_blocks(facts: Facts, gpu: Gpu, name: str, profile: Profile) -> tuple[AnyProblem, ...]:
     return tuple(
         ProfileBlocked(profile=name, reason=block.reason, source=block.source)
@@ -232,9 +247,14 @@ def advice(facts: Facts, gpu: Gpu | None, room: Budget | None, weights_bytes: in
     needed = weights_bytes + LOADING_NEEDS_BYTES
     if memory is not None and memory < needed:
         said.append(NotEnoughHostMemory(memory_bytes=memory, needed_bytes=needed, wsl2=facts.behind_wsl2))
-    if gpu is not None and room is not None and facts.behind_wsl2 and room.hidden_bytes > 0:
-        said.append(MemoryHiddenByWsl2(gpu=gpu.name, hidden_bytes=room.hidden_bytes))
+    if gpu is not None and room is not None and facts.behind_wsl2:
+        said += hidden_by_wsl2(gpu.name, room.hidden_bytes)
     return tuple(said)
+
+
+def hidden_by_wsl2(gpu: str, hidden_bytes: int) -> tuple[AnyProblem, ...]:
+    """Say how much of a card WSL2 keeps for itself, where it keeps any."""
+    return (MemoryHiddenByWsl2(gpu=gpu, hidden_bytes=hidden_bytes),) if hidden_bytes > 0 else ()
 
 
 def holders(gpu: Gpu) -> tuple[str, ...]:

@@ -66,7 +66,9 @@ def of_arguments(arguments: Sequence[str], place: str = "command") -> tuple[AnyP
         value = argument.partition("=")[2] if argument.startswith("--") else argument
         flag = argument.partition("=")[0] if argument.startswith("--") else before
         if _is_broken_json(value):
-            found.append(ComposeFlaw(flaw="not_json", place=flag if flag.startswith("--") else place, value=value))
+            found.append(
+                ComposeFlaw(flaw="not_json", place=flag if flag.startswith("--") else place, value=redacted(value))
+            )
     return tuple(found)
 
 

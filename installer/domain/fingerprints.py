@@ -19,6 +19,7 @@ from packaging.version import InvalidVersion, Version
 
 from installer.domain import problems
 from installer.domain.problems import AnyProblem, InstallerError, MalformedFile, Problem, snake_case
+from installer.domain.redaction import redacted
 from installer.domain.sightings import FINDERS, telling_lines
 from installer.domain.units import GB, GIB, KIB, MIB
 
@@ -259,7 +260,7 @@ def _captured(match: re.Match[str]) -> dict[str, object]:
 def _in_form(value: str, mark: str) -> object:
     if mark in UNITS:
         return round(float(value) * UNITS[mark])
-    return FORMS[mark](value) if mark else value.strip()
+    return FORMS[mark](value) if mark else redacted(value.strip())
 
 
 def _sources(name: str, text: str, lines: str, situation: Situation) -> tuple[object, ...]:

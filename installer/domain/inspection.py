@@ -103,6 +103,22 @@ def of_container(seen: Container, host_memory_bytes: int | None = None) -> AnyPr
     return None
 
 
+def of_image(seen: Mapping[str, Any]) -> AnyProblem | None:
+    """Say that an image starts no program by itself: command and entrypoint are then the file's to name."""
+    config = seen.get("Config")
+    if "RepoDigests" not in seen or not isinstance(config, dict) or config.get("Entrypoint"):
+        return None
+    name = next(iter(seen.get("RepoTags") or seen.get("RepoDigests") or ()), "")
+    return ComposeFlaw(flaw="program_missing", place=str(name), value=" ".join(config.get("Cmd") or ()))
+
+
+def platform_pin(pinned: str, index_digest: str, platform_digests: tuple[str, ...]) -> OtherDigest | None:
+    """Say that a pin names the image of one platform, where the index of all of them is what a tag leads to."""
+    if pinned == index_digest or pinned not in platform_digests:
+        return None
+    return OtherDigest(wrong=pinned, right=index_digest)
+
+
 def other_digest(pinned: str, image_id: str, repo_digests: tuple[str, ...]) -> OtherDigest | None:
     """Say that a pin names an image's Id, which no registry knows, in place of the digest that it was pulled by."""
     digests = [name.rpartition("@")[2] for name in repo_digests]

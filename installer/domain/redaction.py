@@ -10,6 +10,8 @@ _SECRETS = (
     (r"hf_[A-Za-z0-9]{6,}", "hf_…"),
     (r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{6,}", r"\1 …"),
     (rf"(?i)({_NAMES_OF_SECRETS}[\"']?\s*[=:]\s*)(\"[^\"]*\"|'[^']*'|[^\s\"',;]+)", r"\1…"),
+    (r"(?i)(--[\w-]*(?:key|token|password|secret)[\"']?,?\s+[\"']?)([^\s\"'-][^\s\"']*)", r"\1…"),
+    (r"\bsk-[A-Za-z0-9_-]{8,}", "sk-…"),
     (r"(\w://)[^/@\s\"']+@", r"\1…@"),
     # a registry hands out signed addresses of its store
     (r"(https?://[^\s\"'?]+)\?[^\s\"']+", r"\1?…"),

@@ -19,6 +19,7 @@ from installer.domain.problems import (
     HostMemoryBelowCard,
     LeftoverWorkers,
     MigNotServed,
+    SlowDisk,
     UsesHostMemory,
     VariableFlaw,
     VirtualGpu,
@@ -27,6 +28,11 @@ from installer.domain.problems import (
 SAME_SIZE_TOLERANCE = 0.06
 """Cards of one kind differ by a few per cent of what their drivers show."""
 
+SLOW_BYTES_PER_SECOND = 40_000_000
+"""A bind mount from NTFS reads at about 20 MB/s, the slowest disk of one's own at 80."""
+
+_WINDOWS_MOUNT = re.compile(r"/mnt/[a-z](?:/|$)|//wsl|\\\\wsl")
+_WINDOWS_FILE_SYSTEMS = ("9p", "v9fs", "drvfs", "virtiofs", "fuse.grpcfuse", "fakeowner")
 _VARIANT = re.compile(r"Laptop GPU|Max-Q|Mobile|Notebook|\bD v\d")
 _VIRTUAL = re.compile(r"^GRID |-\d+[ABCQ]$|\bvGPU\b")
 _NO_NAME = re.compile(r"^(?:NVIDIA )?(?:Graphics Device)?$|[\ufffd\x00-\x1f]")
@@ -35,7 +41,21 @@ _WORKERS = re.compile(r"^VLLM::|\bvllm\b|EngineCore|sglang::|sd-server", re.IGNO
 
 def all_of(facts: Facts) -> tuple[AnyProblem, ...]:
     """Return all remarks about a machine: its cards, then its environment."""
-    return (*cards(facts), *(VariableFlaw(variable=name, flaw=flaw) for name, flaw in facts.host.variables))
+    flaws = (VariableFlaw(variable=name, flaw=flaw) for name, flaw in facts.host.variables)
+    return (*cards(facts), *_slow_folder(facts), *flaws)
+
+
+def _slow_folder(facts: Facts) -> tuple[AnyProblem, ...]:
+    """Say that the folder for the weights lies on Windows' disk, which WSL reads through a mount."""
+    slow = slow_disk(facts.weights_folder.path, "") if facts.host.wsl2 else None
+    return (slow,) if slow else ()
+
+
+def slow_disk(path: str, filesystem: str, bytes_per_second: int | None = None) -> SlowDisk | None:
+    """Judge a folder by its path under WSL, by its file system, or by how fast somebody read from it."""
+    mounted = _WINDOWS_MOUNT.match(path) is not None or filesystem.casefold() in _WINDOWS_FILE_SYSTEMS
+    slow = bytes_per_second is not None and bytes_per_second < SLOW_BYTES_PER_SECOND
+    return SlowDisk(path=path, bytes_per_second=bytes_per_second) if mounted or slow else None
 
 
 def cards(facts: Facts) -> tuple[AnyProblem, ...]:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 
 from installer.domain.redaction import detail_of, redacted
+from installer.domain.units import MIB
 
 LINES_TO_SHOW = 12
 
@@ -75,13 +76,21 @@ def _host(text: str, _: str) -> str | None:
 
 
 def _image(text: str, _: str) -> str | None:
-    named = re.search(r"(?i)(?:manifest for|access denied for|no such image:?|pulling) ([\w./:@-]+)", text)
+    named = re.search(
+        r"(?i)(?:manifest for|access denied for|no such image:?|pulling) (?!linux/|windows/)([\w./:@-]+)", text
+    )
     return named[1].rstrip(":,") if named else None
 
 
 def _url(text: str, _: str) -> str | None:
     found = re.search(r"https?://[^\s\"'?]+", text)
     return redacted(found[0]) if found else None
+
+
+def _shm(text: str, _: str) -> str | None:
+    """Read what `df` says of /dev/shm."""
+    found = re.search(r"^shm\s+(\d+)M\s", text, re.MULTILINE)
+    return str(int(found[1]) * MIB) if found else None
 
 
 def _port(text: str, _: str) -> str | None:
@@ -106,6 +115,7 @@ FINDERS: dict[str, Find] = {
     "url": _url,
     "image": _image,
     "port": _port,
+    "shm_bytes": _shm,
     "digest": _first(r"@(sha256:[0-9a-f]{64})"),
     "endpoint": _first(r"((?:unix|npipe|tcp)://[^\s\"']+?)[.:]?(?=[\s\"']|$)"),
     "platform": _first(r"\b((?:linux|windows)/\w+(?:/v\d+)?)"),

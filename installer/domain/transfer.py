@@ -12,9 +12,6 @@ from installer.domain.problems import Stalled
 STALL_SECONDS = 60.0
 """How long nothing may arrive: names are looked up and connections made anew in less."""
 
-SLOW_BYTES_PER_SECOND = 40_000_000
-"""Below this a disk of weights is slow: a bind mount from NTFS reads at 20 MB/s, the slowest own disk at 80."""
-
 
 def stalled(what: str, points: Iterable[tuple[float, float]], total: float) -> Stalled | None:
     """Say whether a transfer stood still before its end. `points` are seconds and bytes, in their order."""

@@ -76,7 +76,10 @@ def _prove_room(plan: Plan, job: Job) -> Plan:
 
 def _probed(plan: Plan, job: Job, cancel: Cancel) -> Plan:
     job.home.note_created("image", plan.helper.by_digest)
-    reading = job.ports.engine.probe(plan.helper, plan.gpu.uuid if plan.gpu else None, cancel)
+    try:
+        reading = job.ports.engine.probe(plan.helper, plan.gpu.uuid if plan.gpu else None, cancel)
+    except InstallerError as error:
+        raise InstallerError(checks.completed(error.problem, job.facts)) from error
     again = plans.decide_again(plan, job.facts, job.registry, reading.cuda)
     if isinstance(again, Refusal):
         raise InstallerError(again.problems[0])

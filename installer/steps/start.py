@@ -11,7 +11,7 @@ import secrets as random
 from collections.abc import Iterator
 from pathlib import Path
 
-from installer.domain import compose, decoding, diagnosis, remarks
+from installer.domain import checks, compose, decoding, diagnosis, remarks
 from installer.domain.checks import holders
 from installer.domain.facts import CudaMemory, Facts
 from installer.domain.fingerprints import Situation
@@ -353,7 +353,7 @@ class _Watch:
     def why_it_ended(self, container: ContainerState, log: str) -> AnyProblem:
         """Say why a container ended: the engine's own error first, for then it never ran."""
         refused = self._table.cause(container.error, Situation(origin="engine")) if container.error else None
-        return refused or diagnosis.of_container(
+        found = refused or diagnosis.of_container(
             log,
             container.exit_code,
             self._table,
@@ -361,6 +361,7 @@ class _Watch:
             host_memory_bytes=self._job.facts.engine.memory_bytes,
             situation=self._situation,
         )
+        return checks.completed(found, self._job.facts)
 
     def give_up_if_hopeless(self, log: str) -> None:
         """End a start that stands still: soon where its log names a cause, else after what its phase may take."""

@@ -289,8 +289,6 @@ def words_for(problem: p.AnyProblem, t: Voice) -> ProblemText:  # noqa: C901 - a
             return system.thread_still_running(t)
         case p.WrongThread():
             return system.wrong_thread(t)
-        case p.ScreenScaled():
-            return system.screen_scaled(problem, t)
         case p.Quarantined():
             return system.quarantined(problem, t)
         case p.NvmlModuleDoubled():

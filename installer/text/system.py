@@ -103,15 +103,6 @@ def wrong_thread(t: Voice) -> ProblemText:
     )
 
 
-def screen_scaled(problem: p.ScreenScaled, t: Voice) -> ProblemText:
-    """Return the words for a screen with an uneven scale."""
-    return ProblemText(
-        t.gettext("Screen is scaled"),
-        t.gettext("The screen shows everything at {scale}.", scale=t.percent(problem.scale)),
-        t.gettext("Nothing has to be done: the window keeps this scale as it is."),
-    )
-
-
 def quarantined(problem: p.Quarantined, t: Voice) -> ProblemText:
     """Return the words for a program that a virus scanner took away."""
     sentence = t.gettext("A virus scanner took a program away as {threat}.", threat=t.quote(problem.threat))

@@ -163,7 +163,6 @@ from installer.domain.problems.system import (
     QtLibraryMissing,
     QtPluginMissing,
     Quarantined,
-    ScreenScaled,
     SystemProblem,
     ThreadStillRunning,
     VariableFlaw,
@@ -306,7 +305,6 @@ __all__ = [
     "RegistryRecalled",
     "RelaxRefused",
     "RepoUnknown",
-    "ScreenScaled",
     "ServerError",
     "SharedMemoryTooSmall",
     "SignatureInvalid",
@@ -476,7 +474,6 @@ AnyProblem = (
     | QtPluginMissing
     | ThreadStillRunning
     | WrongThread
-    | ScreenScaled
     | Quarantined
     | NvmlModuleDoubled
     | CauseUnknown

@@ -71,14 +71,6 @@ class WrongThread(SystemProblem, frozen=True, kw_only=True):
     detail: str = ""
 
 
-class ScreenScaled(SystemProblem, frozen=True, kw_only=True):
-    """A screen with a scale that is no whole number; the window keeps it as it is. `scale` is 1 for 100 %."""
-
-    advice = True
-    treated = Treatment.ADAPT
-    scale: float
-
-
 class Quarantined(SystemProblem, frozen=True, kw_only=True):
     """A virus scanner took a program away by a guess (`!ml`): packed Python programs are often taken for malware."""
 
