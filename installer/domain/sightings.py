@@ -71,8 +71,8 @@ def _host(text: str, _: str) -> str | None:
     proxy = re.search(r"proxyconnect tcp: dial tcp:? (?:lookup )?([^\s:]+(?::\d+)?)", text)
     if proxy:
         return proxy[1]
-    address = re.search(r"https?://(?:[^/@\s\"']*@)?([^/\s\"':?]+(?::\d+)?)", text)
-    return address[1] if address else None
+    address = re.search(r"https?://(?:[^/@\s\"']*@)?([^/\s\"':?]+(?::\d+)?)|\bhost='([^'\s]+)'", text)
+    return address[1] or address[2] if address else None
 
 
 def _image(text: str, _: str) -> str | None:
