@@ -138,6 +138,7 @@ MENDED_BY_THE_LADDER = {
     "start:port_taken",
     "start:profiling_out_of_memory",
     "start:state_blocks_too_few",
+    "start:unknown_argument",
 }
 BEHIND = {
     "probe:too_little_memory": "not_enough_free_memory",
