@@ -33,7 +33,6 @@ _NO_ERROR = re.compile(r"^(?:\([^)]*\) )?(?:DEBUG|INFO|WARNING) \d\d-\d\d \d\d:\
 """How vLLM's logger begins a line of which the server itself says that it goes on."""
 
 
-
 def phase(log: str) -> str:
     """Return how far a start came: starting, weights, compile, kv_cache, graphs or serving."""
     return next((name for name, pattern in PHASES if pattern.search(log)), "starting")

@@ -14,6 +14,7 @@ from installer.domain import pasted
 from installer.domain.fingerprints import WHAT_ADAPTERS_KNOW, Situation
 from installer.domain.problems import CauseUnknown
 from tests.field import run
+from tools import failures_page
 
 HERE = Path(__file__).parent
 TABLE = known_failures.table()
@@ -26,9 +27,7 @@ def test_a_failure_of_the_field_gets_its_verdict_family_and_figures(case: Mappin
     assert run.tried(case) == ""
 
 
-def test_the_last_line_counts_and_a_failing_case_says_why(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_last_line_counts_and_a_failing_case_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     known = next(case for case in CASES if case["expected"]["verdict"] == "block")
     wrong = known | {"id": "wrong", "expected": known["expected"] | {"verdict": "ok"}}
     path = tmp_path / "cases.jsonl"
@@ -83,3 +82,7 @@ def test_what_nobody_knows_is_said_to_be_unknown_with_the_lines_that_tell() -> N
     assert (reading.unknown, reading.fingerprint) == (True, "")
     assert [line for line in problem.technical if "flux capacitor" in line]
     assert not [line for line in problem.technical if "module.py" in line]
+
+
+def test_the_searchable_pages_say_what_the_product_says() -> None:
+    assert failures_page.main(["--check"]) == 0, "run: tools/failures_page.py"
