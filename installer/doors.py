@@ -11,10 +11,11 @@ import msgspec
 import platformdirs
 
 from installer import resources
+from installer.domain import pasted, pixels
 from installer.domain import registry as registries
 from installer.domain.decoding import ANSI
 from installer.domain.facts import Facts, from_json
-from installer.domain.pixels import Pixels
+from installer.domain.pasted import Reading
 from installer.domain.problems import FileUnreadable, InstallerError
 from installer.domain.registry import Registry
 from installer.steps import kept_registry
@@ -104,17 +105,21 @@ def read_bytes(path: str) -> bytes:
         raise InstallerError(FileUnreadable(path=path, reason=error.strerror or type(error).__name__)) from error
 
 
-def code_page() -> str:
+def diagnosed(data: bytes, name: str, registry: Registry) -> Reading:
+    """Say what a paste, a file or a picture tells of a failure. Raises InstallerError(MalformedFile) for a torn one."""
+    from installer.adapters.pictures import decoded
+
+    picture = decoded(data, name)
+    if picture is None:
+        return pasted.read(data, registry.known_failures(), name=name, ansi=_code_page())
+    flaw = pixels.flaw(pixels.measured(picture))
+    return Reading(problems=(flaw,) if flaw else ())
+
+
+def _code_page() -> str:
     """Return the code page of this system's older programs; the western one where the system itself speaks UTF-8."""
     named = locale.getencoding()
     return ANSI if named.casefold().replace("-", "") == "utf8" else named
-
-
-def picture(data: bytes, path: str) -> Pixels | None:
-    """Decode a picture, None where the bytes are none. Raises InstallerError(MalformedFile) for a damaged one."""
-    from installer.adapters.pictures import decoded
-
-    return decoded(data, path)
 
 
 def secrets(hf_token_file: str | None, api_key_file: str | None, *, ask_store: bool) -> Secrets:
