@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import os
+import secrets
 import shutil
 import signal
 import socket
@@ -11,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 
 class RigError(RuntimeError):
@@ -27,11 +31,30 @@ def _shortest_temp_root() -> str:
     return root if len(root) <= 40 else "/tmp"
 
 
+_FIRST_PORT, _LAST_PORT = 20000, 32000
+"""Below the range from which Linux takes ports for outgoing connections: none of those comes in between."""
+
+_held_ports: list[BinaryIO] = []
+
+
 def free_port() -> int:
-    """A TCP port on 127.0.0.1 that nobody listens on at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
+    """A TCP port on 127.0.0.1 that nobody listens on and that no other test run gets until this process ends.
+
+    Asking the system for any free port is not enough: what it gives away is free again until the server has started.
+    """
+    folder = Path(tempfile.gettempdir()) / f"slw-ports-{os.getuid()}"
+    folder.mkdir(exist_ok=True)
+    while True:
+        port = secrets.randbelow(_LAST_PORT - _FIRST_PORT) + _FIRST_PORT
+        claim = (folder / str(port)).open("wb")
+        try:
+            fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", port))
+        except OSError:
+            claim.close()
+            continue
+        _held_ports.append(claim)
         return port
 
 
