@@ -87,15 +87,9 @@ class Lane:
         self.world.stop_all()
         step = name.rpartition(" ")[2]
         if step in ("probe", "image", "weights"):
-            self._forget_image()
+            self.world.forget_image()
             shutil.rmtree(self.world.home, ignore_errors=True)
         shutil.rmtree(self.world.home / "chat", ignore_errors=True)
-
-    def _forget_image(self) -> None:
-        with closing(self.world.rig.engine.client()) as client:
-            for image in client.images.list():
-                if any("vllm" in name for name in image.tags):
-                    client.images.remove(str(image.id), force=True)
 
     def killed_at(self, name: str, number: signal.Signals) -> tuple[Ended, bool]:
         """Install, and send a signal at an event; also say whether that event came."""
