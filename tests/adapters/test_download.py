@@ -48,7 +48,7 @@ from tests.adapters.hub_kit import (
     until,
 )
 from tests.rig.hub import LocalHub
-from tests.rig.process import free_port
+from tests.rig.process import AT_ONCE_S, free_port
 
 __all__ = ["place_fixture", "server_fixture"]
 
@@ -287,28 +287,26 @@ def test_a_host_that_is_not_there(place: FolderWeights) -> None:
 # --- cancelling
 
 
-@pytest.mark.parametrize("fault", [{"stall": 50_000}, {"slow_header_s": 30}, {"bytes_per_s": 20_000}], ids=str)
+@pytest.mark.parametrize("fault", [{"stall": 50_000}, {"slow_header_s": 30}, {"bytes_per_s": 10_000}], ids=str)
 def test_a_cancel_ends_a_download_at_once(server: LocalHub, place: FolderWeights, fault: dict[str, object]) -> None:
     hub = hub_of(server, patience=Patience())
     weights = hub.resolve(REPO, "main")
     server.fault(BIG, **fault)
     cancel = Cancel()
-    ended: list[float] = []
+    ended: list[bool] = []
 
     def download() -> None:
         with pytest.raises(Cancelled):
             hub.fetch(weights, place, lambda *_: None, cancel)
-        ended.append(time.monotonic())
+        ended.append(True)
 
     thread = threading.Thread(target=download)
     thread.start()
     until(lambda: bool(server.content_requests(BIG)))
     time.sleep(0.2)
-    began = time.monotonic()
     cancel.set()
-    thread.join(5)
+    thread.join(AT_ONCE_S)
     assert ended
-    assert ended[0] - began < 1
 
 
 def test_a_cancel_ends_the_wait_for_a_rate_limit(server: LocalHub, place: FolderWeights) -> None:
@@ -320,7 +318,7 @@ def test_a_cancel_ends_the_wait_for_a_rate_limit(server: LocalHub, place: Folder
     began = time.monotonic()
     with pytest.raises(Cancelled):
         hub.fetch(weights, place, lambda *_: None, cancel)
-    assert time.monotonic() - began < 1.3
+    assert time.monotonic() - began < AT_ONCE_S
 
 
 # --- the disk

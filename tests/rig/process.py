@@ -16,6 +16,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
+AT_ONCE_S = 10.0
+"""Ample for what happens at once on a busy machine, and far below the 30 s and more that it would take otherwise."""
+
 
 class RigError(RuntimeError):
     """A part of the rig did not do what the tests rely on."""
