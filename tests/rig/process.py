@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import os
+import getpass
 import secrets
 import shutil
 import signal
@@ -14,7 +13,8 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
+
+from filelock import FileLock, Timeout
 
 AT_ONCE_S = 10.0
 """Ample for what happens at once on a busy machine, and far below the 30 s and more that it would take otherwise."""
@@ -37,7 +37,7 @@ def _shortest_temp_root() -> str:
 _FIRST_PORT, _LAST_PORT = 20000, 32000
 """Below the range from which Linux takes ports for outgoing connections: none of those comes in between."""
 
-_held_ports: list[BinaryIO] = []
+_held_ports: list[FileLock] = []
 
 
 def free_port() -> int:
@@ -45,23 +45,30 @@ def free_port() -> int:
 
     Asking the system for any free port is not enough: what it gives away is free again until the server has started.
     """
-    folder = Path(tempfile.gettempdir()) / f"slw-ports-{os.getuid()}"
+    folder = Path(tempfile.gettempdir()) / f"slw-ports-{getpass.getuser()}"
     folder.mkdir(exist_ok=True)
     while True:
         port = secrets.randbelow(_LAST_PORT - _FIRST_PORT) + _FIRST_PORT
-        claim = (folder / str(port)).open("wb")
+        claim = FileLock(folder / str(port), blocking=False)
         try:
-            fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            claim.acquire()
             with socket.socket() as probe:
                 probe.bind(("127.0.0.1", port))
-        except OSError:
-            claim.close()
+        except (Timeout, OSError):
+            claim.release()
             continue
         _held_ports.append(claim)
         return port
 
 
-def wait_for(ready: Callable[[], bool], seconds: float, what: str, alive: Callable[[], bool] = lambda: True) -> None:
+def wait_for(
+    ready: Callable[[], bool],
+    seconds: float,
+    what: str,
+    alive: Callable[[], bool] = lambda: True,
+    *,
+    every: float = 0.05,
+) -> None:
     """Poll ``ready`` until it is true; raise RigError when the time is over or ``alive`` turns false."""
     deadline = time.monotonic() + seconds
     while not ready():
@@ -69,7 +76,7 @@ def wait_for(ready: Callable[[], bool], seconds: float, what: str, alive: Callab
             raise RigError(f"{what}: the process ended")
         if time.monotonic() > deadline:
             raise RigError(f"{what}: not ready after {seconds:.0f} s")
-        time.sleep(0.05)
+        time.sleep(every)
 
 
 def end(process: subprocess.Popen[bytes] | None, seconds: float = 15) -> None:
