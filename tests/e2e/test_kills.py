@@ -51,8 +51,8 @@ INTERRUPTED = (
 """One in each step; a dry run is cancelled after every event that there is (tests/steps/test_install.py)."""
 NAMESPACE = "kills"
 LOADS_FOR_SECONDS = "0.9"
-IMAGE_BYTES_PER_S = 8_000_000
-FILE_BYTES_PER_S = 450_000
+IMAGE_BYTES_PER_S = 5_000_000
+FILE_BYTES_PER_S = 250_000
 LANES = 2
 
 
