@@ -25,7 +25,6 @@ from installer.domain.problems import (
 from installer.domain.settings import Settings
 
 MOST_RETRIES = 3
-LAST_PORT = 65535
 SHORTEST_CONTEXT = 2048
 SMALLEST_BATCH = 2048
 SMALL_GRAPHS = (1, 2, 4)
@@ -33,13 +32,16 @@ POSSIBLE_TOKENS_SHARE = 0.95
 """vLLM's own estimate of the longest context leaves no room for a run that needs a little more."""
 
 
-def relax(plan: Plan, failure: AnyProblem, *, consent: bool = False) -> Plan | Refusal:
+def relax(
+    plan: Plan, failure: AnyProblem, *, consent: bool = False, free_ports: tuple[int, ...] = ()
+) -> Plan | Refusal:
     """Return the plan with one setting lowered, or the failure itself if no rung is left.
 
-    `consent` allows to go below a value that the person chose; without it that is RelaxRefused.
+    `consent` allows to go below a value that the person chose; without it that is RelaxRefused. `free_ports` are those
+    that nobody listens on now, for a port that somebody took meanwhile.
     """
     if isinstance(failure, PortTaken):
-        return _on_the_next_port(plan, failure)
+        return _on_another_port(plan, failure, free_ports)
     lowered = _lower(plan, failure)
     if lowered is None or lowered == plan.settings:
         return Refusal(problems=(failure,))
@@ -50,12 +52,13 @@ def relax(plan: Plan, failure: AnyProblem, *, consent: bool = False) -> Plan | R
     return msgspec.structs.replace(plan, settings=lowered, relaxed=(*plan.relaxed, step))
 
 
-def _on_the_next_port(plan: Plan, taken: PortTaken) -> Plan | Refusal:
+def _on_another_port(plan: Plan, taken: PortTaken, free_ports: tuple[int, ...]) -> Plan | Refusal:
     """Move on where somebody was quicker: a port that nobody chose may be exchanged, a chosen one stays."""
-    if plan.choices.port is not None or plan.port == LAST_PORT:
+    other = next((port for port in free_ports if port != plan.port), None)
+    if plan.choices.port is not None or other is None:
         return Refusal(problems=(taken,))
-    step = Relaxation(field="port", old=str(plan.port), new=str(plan.port + 1), because=taken.kind)
-    return msgspec.structs.replace(plan, port=plan.port + 1, relaxed=(*plan.relaxed, step))
+    step = Relaxation(field="port", old=str(plan.port), new=str(other), because=taken.kind)
+    return msgspec.structs.replace(plan, port=other, relaxed=(*plan.relaxed, step))
 
 
 def _lower(plan: Plan, failure: AnyProblem) -> Settings | None:

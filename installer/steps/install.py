@@ -8,7 +8,7 @@ from installer.domain import checks
 from installer.domain import plan as plans
 from installer.domain.ladder import relax
 from installer.domain.plan import Plan, Refusal
-from installer.domain.problems import AnyProblem, InstallerError, RelaxRefused
+from installer.domain.problems import AnyProblem, InstallerError, PortTaken, RelaxRefused
 from installer.domain.sources import FolderWeights
 from installer.steps import figures, smoke, start
 from installer.steps.cancel import Cancel
@@ -57,7 +57,8 @@ def _install(plan: Plan, job: Job) -> Installed:
 
 def _relax(plan: Plan, problem: AnyProblem, job: Job) -> Plan | Refusal:
     """Lower one setting; below a value that the person chose only if the person agrees now."""
-    relaxed = relax(plan, problem)
+    free_ports = job.ports.machine.free_ports(plan.port + 1, 1) if isinstance(problem, PortTaken) else ()
+    relaxed = relax(plan, problem, free_ports=free_ports)
     if isinstance(relaxed, Refusal) and isinstance(relaxed.problems[0], RelaxRefused):
         return relax(plan, problem, consent=True) if job.agrees(relaxed.problems[0]) else relaxed
     return relaxed
