@@ -11,7 +11,7 @@ from installer.domain import plan as plans
 from installer.domain.answers import Answer
 from installer.domain.ladder import relax
 from installer.domain.plan import Plan, Refusal
-from installer.domain.problems import AnyProblem, InstallerError, RateLimited, RelaxRefused, Treatment
+from installer.domain.problems import AnyProblem, InstallerError, PortTaken, RateLimited, RelaxRefused, Treatment
 from installer.domain.sources import FolderWeights
 from installer.steps import figures, smoke, start
 from installer.steps.cancel import Cancel
@@ -65,7 +65,8 @@ def _install(plan: Plan, job: Job) -> Installed:
 
 def _relax(plan: Plan, problem: AnyProblem, job: Job) -> Plan | Refusal:
     """Lower one setting; below a value that the person chose only if the person agrees now."""
-    relaxed = relax(plan, problem)
+    free_ports = job.ports.machine.free_ports(plan.port + 1, 1) if isinstance(problem, PortTaken) else ()
+    relaxed = relax(plan, problem, free_ports=free_ports)
     if isinstance(relaxed, Refusal) and isinstance(relaxed.problems[0], RelaxRefused):
         return relax(plan, problem, consent=True) if job.agrees(relaxed.problems[0]) else relaxed
     return relaxed

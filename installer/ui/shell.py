@@ -122,7 +122,6 @@ class Shell(QMainWindow):
     def retranslate(self) -> None:
         """Say everything anew in the language in force."""
         _ = self.conductor.text.gettext
-        self.setWindowTitle("Slipway")
         self._cancel.say(_("Cancel"))
         self._back.say(_("Back"))
         names = {
@@ -154,6 +153,8 @@ class Shell(QMainWindow):
         may_go_back = not self.conductor.busy and page is not Page.DONE and self._lookup is None
         self._steps.show_step(page.value, may_go_back=may_go_back)
         shown.refresh()
+        # Where windows are listed, in a task bar and by a screen reader, the page's name says how far one is.
+        self.setWindowTitle(f"{shown.title.text()} – Slipway")
         if shown is not before:
             self._arrive(shown)
         self._show_footer(shown, page)
@@ -191,11 +192,10 @@ class Shell(QMainWindow):
             self.next.setFocus()
 
     def _arrive(self, shown: PageWidget) -> None:
-        """Begin a page: a screen reader is told its name, and Return goes on as soon as one may."""
+        """Begin a page: Return goes on as soon as one may."""
         if isinstance(shown, InstallationPage):
             shown.begin()
         self._has_arrived = True
-        self.setAccessibleName(f"Slipway – {shown.title.text()}")
 
     def _return_pressed(self) -> None:
         """Press the button that has the focus; anywhere else take what was typed, then go on."""
