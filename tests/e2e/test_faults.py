@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -192,17 +193,32 @@ def test_a_pinned_digest_that_does_not_exist(world: World) -> None:
     completes(world)
 
 
-def test_a_digest_that_was_deleted_between_plan_and_pull(world: World) -> None:
+def test_a_pinned_digest_that_was_deleted_between_plan_and_pull(world: World) -> None:
     world.namespace = "gone"
     pushed = world.rig.variant(world.namespace, standin=at_once(), salt="gone").standin
+    pinned = f"--docker-image-pin-digest={pushed.digest}"
 
     # Once the engine has begun to pull it knows the manifest and asks for layers only.
-    assert watched(world, interrupt_at("probe")).code == 130
+    assert watched(world, interrupt_at("probe"), pinned).code == 130
     media, manifest = world.rig.registry.manifest(pushed.repository, pushed.digest)
     world.rig.registry.delete_manifest(pushed.repository, pushed.digest)
-    assert fails(world, 30, "digest_gone")["digest"] == pushed.digest
+    assert fails(world, 30, "digest_gone", pinned)["digest"] == pushed.digest
     world.rig.registry.put_manifest(pushed.repository, pushed.tag, media, manifest)
     completes(world)
+
+
+def test_a_tag_that_moved_on_before_the_pull_is_followed(world: World) -> None:
+    """Nobody named a digest, the one of the plan was never pulled, and its registry has forgotten it."""
+    world.namespace = "moved"
+    pushed = world.rig.variant(world.namespace, standin=at_once(), salt="moved").standin
+    assert watched(world, interrupt_at("probe")).code == 130
+    media, manifest = world.rig.registry.manifest(pushed.repository, pushed.digest)
+    newer = json.dumps(json.loads(manifest) | {"annotations": {"built": "again"}}).encode()
+    world.rig.registry.put_manifest(pushed.repository, pushed.tag, media, newer)
+    world.rig.registry.delete_manifest(pushed.repository, pushed.digest)
+    completes(world)
+    kept = json.loads((world.home / "chat" / "plan.json").read_bytes())["image"]
+    assert kept["index_digest"] == f"sha256:{hashlib.sha256(newer).hexdigest()}"
 
 
 # --- the hub ---------------------------------------------------------------------------------------------------------
