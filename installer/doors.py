@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import locale
 import os
 import sys
 from pathlib import Path
 
+import msgspec
 import platformdirs
 
 from installer import resources
+from installer.domain import pasted, pixels
 from installer.domain import registry as registries
+from installer.domain.decoding import ANSI
 from installer.domain.facts import Facts, from_json
+from installer.domain.pasted import Reading
 from installer.domain.problems import FileUnreadable, InstallerError
 from installer.domain.registry import Registry
 from installer.steps import kept_registry
@@ -33,12 +38,21 @@ def registry(argument: str | None, home: Home) -> InForce:
     """
     if argument is not None:
         texts = registry_texts(argument)
-        return InForce(registry=registries.parse({str(Path(argument, name)): text for name, text in texts.items()}))
+        own = registries.parse({str(Path(argument, name)): text for name, text in texts.items()})
+        return InForce(registry=_with_fingerprints(own))
+    found = kept_registry.in_force(home, _built_in, now())
+    return msgspec.structs.replace(found, registry=_with_fingerprints(found.registry))
 
-    def built_in() -> Registry:
-        return registries.parse(resources.registry_texts())
 
-    return kept_registry.in_force(home, built_in, now())
+def _built_in() -> Registry:
+    return registries.parse(resources.registry_texts())
+
+
+def _with_fingerprints(registry: Registry) -> Registry:
+    """Give a registry that brings no table of known failures the one that comes with Slipway."""
+    if registry.fingerprints:
+        return registry
+    return msgspec.structs.replace(registry, fingerprints=_built_in().fingerprints)
 
 
 def registry_texts(argument: str | None) -> dict[str, str]:
@@ -78,12 +92,34 @@ def machine(path: str) -> Facts:
 def read_text(path: str) -> str:
     """Return a text file that a person named; `-` is standard input. Raises InstallerError(FileUnreadable)."""
     try:
-        data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
-        return data.decode("utf-8-sig")
-    except OSError as error:
-        raise InstallerError(FileUnreadable(path=path, reason=error.strerror or type(error).__name__)) from error
+        return read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InstallerError(FileUnreadable(path=path, reason=f"not UTF-8 at byte {error.start}")) from error
+
+
+def read_bytes(path: str) -> bytes:
+    """Return a file that a person named, as it is; `-` is standard input. Raises InstallerError(FileUnreadable)."""
+    try:
+        return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    except OSError as error:
+        raise InstallerError(FileUnreadable(path=path, reason=error.strerror or type(error).__name__)) from error
+
+
+def diagnosed(data: bytes, name: str, registry: Registry) -> Reading:
+    """Say what a paste, a file or a picture tells of a failure. Raises InstallerError(MalformedFile) for a torn one."""
+    from installer.adapters.pictures import decoded
+
+    picture = decoded(data, name)
+    if picture is None:
+        return pasted.read(data, registry.known_failures(), name=name, ansi=_code_page())
+    flaw = pixels.flaw(pixels.measured(picture))
+    return Reading(problems=(flaw,) if flaw else ())
+
+
+def _code_page() -> str:
+    """Return the code page of this system's older programs; the western one where the system itself speaks UTF-8."""
+    named = locale.getencoding()
+    return ANSI if named.casefold().replace("-", "") == "utf8" else named
 
 
 def secrets(hf_token_file: str | None, api_key_file: str | None, *, ask_store: bool) -> Secrets:

@@ -14,6 +14,7 @@ from installer.adapters.engine_endpoint import endpoint_of, transport_errors
 from installer.adapters.engine_errors import Asked, detail_of, problem_of, state_of, unanswered
 from installer.adapters.engine_images import anchor, error_in, inspected, layer_bytes, names_of, open_pull
 from installer.adapters.interruptible import Opened, QuietError, interruptible, waited_for
+from installer.domain import inspection
 from installer.domain.facts import Engine, EngineState
 from installer.domain.problems import (
     AnyProblem,
@@ -193,7 +194,7 @@ class DockerEngine:
                 free = engine_facts.local_free_bytes(endpoint_of(self._context).url, info)
                 return msgspec.structs.replace(problem, where=str(info.get("DockerRootDir") or ""), free_bytes=free)
             case NvidiaToolkitMissing():
-                runtimes, desktop = tuple(sorted(info.get("Runtimes") or ())), engine_facts.is_desktop(info)
+                runtimes, desktop = tuple(sorted(info.get("Runtimes") or ())), inspection.is_desktop(info)
                 return msgspec.structs.replace(problem, runtimes=runtimes, docker_desktop=desktop)
             case EngineFailed():
                 return problem
@@ -224,19 +225,21 @@ def _exit_code(client: APIClient, seen: dict[str, Any]) -> int:
 
 
 def _container_state(seen: dict[str, Any], exit_code: int) -> ContainerState:
-    state, config = seen["State"], seen["Config"]
+    container, config = inspection.container_of(seen), seen["Config"]
     labels: dict[str, str] = config.get("Labels") or {}
-    health: Any = (state.get("Health") or {}).get("Status") or ""
+    health: Any = container.health.status
     return ContainerState(
         id=seen["Id"],
         name=seen["Name"].removeprefix("/"),
         image=config.get("Image") or "",
-        status=state["Status"],
-        health="" if health == "none" else health,
+        status=seen["State"]["Status"],
+        health=health,
         exit_code=exit_code,
-        out_of_memory=bool(state.get("OOMKilled")),
+        out_of_memory=container.out_of_memory,
         restart_count=int(seen.get("RestartCount") or 0),
-        started_at=state.get("StartedAt") or "",
+        started_at=seen["State"].get("StartedAt") or "",
+        error=container.error,
+        missing_health_program=container.health.missing_program,
         profile=labels.get(_LABEL_PROFILE, ""),
         registry_revision=labels.get(_LABEL_REVISION, ""),
         image_digest=labels.get(_LABEL_DIGEST, ""),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import shutil
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from installer.adapters.engine_endpoint import Endpoint, docker_program, endpoint_of, transport_errors
 from installer.adapters.engine_errors import detail_of, state_of
 from installer.domain.facts import Engine, EngineState
+from installer.domain.inspection import engine_of, is_desktop, is_podman
 from installer.domain.problems import AnyProblem, EngineFailed, InstallerError, UnknownName
 
 if TYPE_CHECKING:
@@ -70,34 +72,27 @@ def _answering(client: APIClient, endpoint: Endpoint) -> Engine:
     if is_podman(version):
         return Engine(state=EngineState.PODMAN, **named)
     info: dict[str, Any] = client.info()
-    data_root = str(info.get("DockerRootDir") or "")
-    return Engine(
-        state=EngineState.RUNNING,
-        **named,
-        os_type=str(info.get("OSType") or ""),
-        operating_system=str(info.get("OperatingSystem") or ""),
-        architecture=str(info.get("Architecture") or ""),
-        kernel=str(info.get("KernelVersion") or ""),
-        docker_desktop=is_desktop(info),
-        rootless=any("rootless" in option for option in info.get("SecurityOptions") or ()),
-        runtimes=tuple(sorted(info.get("Runtimes") or ())),
+    return engine_of(
+        info,
+        version,
+        context=endpoint.context,
+        endpoint=endpoint.url,
         nvidia_hook=_shares_our_kernel(endpoint.url, info) and shutil.which(NVIDIA_HOOK) is not None,
-        cdi_spec_dirs=tuple(info.get("CDISpecDirs") or ()),
-        cdi_devices=tuple(str(device.get("ID", "")) for device in info.get("DiscoveredDevices") or ()),
-        memory_bytes=info.get("MemTotal") or None,
-        data_root=data_root,
         data_root_free_bytes=local_free_bytes(endpoint.url, info),
+        other_contexts=_others(endpoint.context) if is_desktop(info) else (),
     )
 
 
-def is_podman(version: dict[str, Any]) -> bool:
-    """Say whether `/version` is Podman's: it takes Docker's GPU requests and ignores them (podman #22645)."""
-    return any("podman" in str(part.get("Name", "")).casefold() for part in version.get("Components") or ())
+def _others(current: str) -> tuple[str, ...]:
+    """Name the contexts whose socket is there, so that an engine may answer behind it."""
+    from docker.context import ContextAPI
 
-
-def is_desktop(info: dict[str, Any]) -> bool:
-    """Say whether `/info` is that of Docker Desktop, on whatever system."""
-    return str(info.get("OperatingSystem") or "").startswith("Docker Desktop")
+    try:
+        contexts = ContextAPI.contexts()
+    except Exception:  # noqa: BLE001 - docker-py raises bare exceptions for broken files of a context
+        return ()
+    sockets = {str(one.Name): str(one.Host).removeprefix("unix://") for one in contexts}
+    return tuple(name for name, socket in sockets.items() if name != current and os.path.exists(socket))  # noqa: PTH110
 
 
 def local_free_bytes(url: str, info: dict[str, Any]) -> int | None:

@@ -18,15 +18,16 @@ import requests.adapters
 import urllib3.exceptions
 
 from installer import __version__
+from installer.domain import answers
+from installer.domain.answers import Answer
 from installer.domain.problems import (
     AnyProblem,
     CaptivePortal,
     InstallerError,
-    RateLimited,
+    ProxyRefused,
     ServerError,
-    Stalled,
     TlsNotTrusted,
-    Truncated,
+    Treatment,
     Unreachable,
 )
 
@@ -37,7 +38,6 @@ READ_TIMEOUT_S = 30.0
 # TLS socket that another thread shut down.
 FAILURES = (urllib3.exceptions.HTTPError, requests.RequestException, OSError, ValueError)
 
-_NETWORK_SIGN_IN = 511
 _RATE_LIMIT = re.compile(r";\s*t=(\d+)")
 
 
@@ -98,7 +98,22 @@ def problem_of(error: Exception, url: str) -> AnyProblem:
     chain = _chain(error)
     if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in chain):
         return TlsNotTrusted(host=host)
+    if any(isinstance(cause, urllib3.exceptions.ProxyError | requests.exceptions.ProxyError) for cause in chain):
+        return ProxyRefused(proxy=_proxy_for(url), status=_status_in(chain))
     return Unreachable(host=host, detail=_short(chain[-1]))
+
+
+def _proxy_for(url: str) -> str:
+    """Return the proxy that the environment names for a URL, without its password."""
+    proxies = requests.utils.get_environ_proxies(url)
+    proxy = requests.utils.select_proxy(url, proxies) or ""
+    return host_of(proxy if "//" in proxy else f"//{proxy}")
+
+
+def _status_in(chain: list[BaseException]) -> int | None:
+    """Return the status with which a proxy refused a tunnel: http.client writes it into the text of an OSError."""
+    found = next((hit for cause in chain if (hit := re.search(r"Tunnel connection failed: (\d{3})", str(cause)))), None)
+    return int(found[1]) if found else None
 
 
 def timed_out(error: Exception) -> bool:
@@ -125,26 +140,25 @@ def _short(error: BaseException) -> str:
     return type(error).__name__ if number is None else f"{type(error).__name__} {number}"
 
 
+def answer_of(response: requests.Response) -> Answer:
+    """Return what counts of an answer; its body is left where it is, for it may be gigabytes."""
+    return Answer(
+        status=response.status_code,
+        url=response.url or "",
+        headers={name.lower(): value for name, value in response.headers.items()},
+        had_token="Authorization" in getattr(response.request, "headers", {}),
+        retry_after_s=retry_after(response),
+    )
+
+
 def status_problem(response: requests.Response) -> AnyProblem | None:
     """Return what is wrong with an answer by the statuses that mean the same everywhere, or None."""
-    status = response.status_code
-    if status == _NETWORK_SIGN_IN or (status == 200 and is_web_page(response)):
-        return CaptivePortal(url=without_query(response.url))
-    if status == 429:
-        return rate_limited(response)
-    if status >= 500:
-        return ServerError(host=host_of(response.url), status=status)
-    return None
-
-
-def rate_limited(response: requests.Response) -> RateLimited:
-    """Return the Problem of a host that asks to come back later."""
-    return RateLimited(host=host_of(response.url), retry_after_s=retry_after(response))
+    return answers.of_anyone(answer_of(response))
 
 
 def is_web_page(response: requests.Response) -> bool:
     """Say whether an answer announces HTML."""
-    return response.headers.get("Content-Type", "").partition(";")[0].strip().casefold() == "text/html"
+    return answer_of(response).is_web_page
 
 
 def retry_after(response: requests.Response) -> int | None:
@@ -180,7 +194,7 @@ def shut_down(response: requests.Response) -> None:
 
 def is_passing(problem: AnyProblem) -> bool:
     """Say whether trying again may help without anybody's doing."""
-    return isinstance(problem, Unreachable | ServerError | RateLimited | Truncated | Stalled)
+    return problem.treatment is Treatment.RETRY
 
 
 def ask(

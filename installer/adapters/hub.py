@@ -17,17 +17,14 @@ from installer.adapters.hub_files import needed
 from installer.adapters.sinks import FolderSink, Sink, Volumes
 from installer.adapters.store import PART, UnsafeName, safe_parts
 from installer.adapters.weights import MEMORY, Memory, survey
+from installer.domain import answers
 from installer.domain.problems import (
-    AccessNotGranted,
     AnyProblem,
     BadToken,
-    CaptivePortal,
     InstallerError,
     MalformedFile,
     RepoUnknown,
-    ServerError,
     Stalled,
-    TokenNeeded,
 )
 from installer.domain.sources import FolderWeights, WeightFile, WeightsPlace, WeightsSource
 from installer.steps.cancel import Cancel
@@ -225,22 +222,7 @@ class HuggingFaceHub:
 
     def _refusal(self, response: requests.Response, repo: str, revision: str, file: str = "") -> AnyProblem | None:
         """Return what is wrong with an answer of the hub, or of the host that it sent us on to."""
-        problem = http.status_problem(response)
-        status = response.status_code
-        if problem is not None or status in (200, 206, 416):
-            return problem
-        if http.host_of(response.url) != http.host_of(self._endpoint):
-            return ServerError(host=http.host_of(response.url), status=status)  # a signed address that ran out
-        code = response.headers.get("X-Error-Code", "")
-        if status == 401:
-            return TokenNeeded(repo=repo, had_token="Authorization" in response.request.headers)
-        if status == 403 and http.is_web_page(response) and not code:
-            return CaptivePortal(url=http.without_query(response.url))
-        if status == 403:
-            return AccessNotGranted(repo=repo, gated=code == "GatedRepo")
-        if status == 404:
-            return RepoUnknown(repo=repo, revision=revision, file=file)
-        return ServerError(host=http.host_of(response.url), status=status)
+        return answers.of_hub(http.answer_of(response), http.host_of(self._endpoint), repo, revision, file)
 
 
 def _weights(repo: str, url: str, answer: bytes) -> WeightsSource:

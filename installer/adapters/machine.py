@@ -11,7 +11,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from installer.adapters import proc
+from installer.adapters import pci, proc
+from installer.domain import environment
 from installer.domain.facts import Host
 
 _LAST_PORT = 65535
@@ -40,6 +41,8 @@ class LocalMachine:
             ram_available_bytes=available,
             wsl2=system == "Linux" and is_wsl2(release),
             desktop_session=_desktop_session(system),
+            nvidia_cards=pci.nvidia_cards() if system == "Linux" else (),
+            variables=tuple((flaw.variable, flaw.flaw) for flaw in environment.flaws(os.environ)),
         )
 
     def folder_free(self, path: str) -> tuple[int | None, bool]:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from installer.adapters import nvidia_smi
 from installer.domain.facts import Gpu, Nvidia, NvidiaState
 
 FROZEN_ARGUMENT = "--nvml-child"
@@ -96,13 +97,16 @@ class NvmlGpus:
     def read(self) -> Nvidia:
         """Read the driver and all cards. Never raises for the machine's state.
 
-        Cards that answered before a time-out or a crash are kept beside that state.
+        Cards that answered before a time-out or a crash are kept beside that state. Where NVML's library cannot be
+        found, the driver's own tool may still find it.
         """
         try:
-            heard = _listen(_start_child(), self._timeout_s)
+            seen = understood(*_listen(_start_child(), self._timeout_s))
         except OSError as error:
             return Nvidia(state=NvidiaState.FAILED, detail=str(error))
-        return _understand(heard)
+        if seen.state is NvidiaState.NO_DRIVER:
+            return nvidia_smi.read(self._timeout_s) or seen
+        return seen
 
 
 @dataclass(frozen=True)
@@ -128,10 +132,11 @@ def _start_child() -> subprocess.Popen[bytes]:
     )
 
 
-def _listen(child: subprocess.Popen[bytes], timeout_s: float) -> _Heard:
+def _listen(child: subprocess.Popen[bytes], timeout_s: float) -> tuple[bytes, bytes, int | None]:
+    """Return output, complaint and exit status; None where it had to be killed."""
     try:
         output, complaint = child.communicate(timeout=timeout_s)
-        return _Heard(_lines(output), _last_line(complaint), child.returncode)
+        return output, complaint, child.returncode
     except subprocess.TimeoutExpired:
         child.kill()
     finally:
@@ -141,7 +146,12 @@ def _listen(child: subprocess.Popen[bytes], timeout_s: float) -> _Heard:
         output, complaint = child.communicate(timeout=_PATIENCE_AFTER_KILL_S)
     except subprocess.TimeoutExpired as stuck:
         output, complaint = stuck.output or b"", stuck.stderr or b""
-    return _Heard(_lines(output), _last_line(complaint), None)
+    return output, complaint, None
+
+
+def understood(output: bytes, complaint: bytes, exit_status: int | None) -> Nvidia:
+    """Return what the child's lines say; an exit status of None means that it had to be killed."""
+    return _understand(_Heard(_lines(output), _last_line(complaint), exit_status))
 
 
 def _lines(output: bytes) -> tuple[Line, ...]:

@@ -15,10 +15,9 @@ import msgspec
 import requests
 
 from installer.adapters import http
+from installer.domain import answers
 from installer.domain.problems import (
     AnyProblem,
-    CaptivePortal,
-    DigestGone,
     ImageUnknown,
     InstallerError,
     NoSuchPlatform,
@@ -90,15 +89,6 @@ class _Config(_Platform):
     config: _Run | None = None
 
 
-class _Errors(msgspec.Struct):
-    class Error(msgspec.Struct):
-        """One of the registry's errors."""
-
-        code: str = ""
-
-    errors: list[Error] = []
-
-
 @dataclass(frozen=True)
 class Name:
     """Where an image is: `pull` is the name for the engine, `host` and `path` are the place in the protocol."""
@@ -167,14 +157,14 @@ class _Repository:
         manifest, platform_digest = self._parsed(body, _Manifest), index_digest
         is_index = manifest.manifests is not None
         if manifest.manifests is not None:
-            platform_digest = self._choose(manifest.manifests, platform)
+            platform_digest = _choose(manifest.manifests, platform, self._image)
             body, _ = self._manifest(platform_digest)
             manifest = self._parsed(body, _Manifest)
         if manifest.config is None:
             raise InstallerError(ImageUnknown(image=self._image))
         config = self._config(manifest.config.digest)
         if not is_index and not _runs_on(config, platform):
-            raise self._no_platform(platform, [config])
+            raise _no_platform(self._image, platform, [config])
         run = config.config or _Run()
         return ImageSource(
             repository=self._name.pull,
@@ -215,17 +205,6 @@ class _Repository:
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise InstallerError(ServerError(host=self._name.host, status=200)) from error
 
-    def _choose(self, listed: list[_Descriptor], platform: str) -> str:
-        images = [entry for entry in listed if _is_image(entry)]
-        fitting = [entry for entry in images if _runs_on(entry.platform, platform)]
-        if not fitting:
-            raise self._no_platform(platform, [entry.platform for entry in images])
-        return min(fitting, key=lambda entry: _distance(entry.platform, platform)).digest
-
-    def _no_platform(self, platform: str, there: list[_Platform] | list[_Config]) -> InstallerError:
-        known = tuple(dict.fromkeys(one.text for one in there))
-        return InstallerError(NoSuchPlatform(image=self._image, platform=platform, platforms=known))
-
     def _get(self, path: str, digest: str | None, headers: dict[str, str] | None = None) -> requests.Response:
         response = self._ask(path, headers)
         if response.status_code == 401:
@@ -259,21 +238,26 @@ class _Repository:
 
     def _refusal(self, response: requests.Response, digest: str | None) -> AnyProblem | None:
         """Return what is wrong with an answer, or None; the statuses that mean the same everywhere are dealt with."""
-        status = response.status_code
-        if status == 200:
-            return None
-        if status == 403 and http.is_web_page(response):
-            return CaptivePortal(url=http.without_query(response.url))
-        codes = _error_codes(response)
-        if "TOOMANYREQUESTS" in codes:
-            return http.rate_limited(response)
-        if status in (401, 403):
-            return RegistryDenied(image=self._image)
-        if status == 404 and digest and "NAME_UNKNOWN" not in codes:
-            return DigestGone(image=self._name.pull, digest=digest, tag=self._tag)
-        if status == 404:
-            return ImageUnknown(image=self._image)
-        return ServerError(host=http.host_of(response.url), status=status)
+        answer = msgspec.structs.replace(http.answer_of(response), body=response.content)
+        return answers.of_registry(answer, self._name.pull, self._tag, digest)
+
+
+def choose(index: bytes, platform: str, image: str) -> str:
+    """Return the digest that an index names for a platform. Raises InstallerError(NoSuchPlatform)."""
+    return _choose(msgspec.json.decode(index, type=_Manifest).manifests or [], platform, image)
+
+
+def _choose(listed: list[_Descriptor], platform: str, image: str) -> str:
+    images = [entry for entry in listed if _is_image(entry)]
+    fitting = [entry for entry in images if _runs_on(entry.platform, platform)]
+    if not fitting:
+        raise _no_platform(image, platform, [entry.platform for entry in images])
+    return min(fitting, key=lambda entry: _distance(entry.platform, platform)).digest
+
+
+def _no_platform(image: str, platform: str, there: list[_Platform] | list[_Config]) -> InstallerError:
+    known = tuple(dict.fromkeys(one.text for one in there))
+    return InstallerError(NoSuchPlatform(image=image, platform=platform, platforms=known))
 
 
 def _is_image(entry: _Descriptor) -> bool:
@@ -305,11 +289,3 @@ def _distance(there: _Platform, platform: str) -> int:
 
 def _variant(platform: _Platform) -> str:
     return platform.variant or _SAME_AS_NONE.get(platform.architecture, "")
-
-
-def _error_codes(response: requests.Response) -> set[str]:
-    try:
-        answer = msgspec.json.decode(response.content, type=_Errors)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return set()
-    return {error.code for error in answer.errors}

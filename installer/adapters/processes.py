@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import locale
 import os
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from installer.domain import decoding
 from installer.steps.cancel import Cancel
 
 _GRACE_S = 5.0
@@ -28,12 +30,17 @@ class Finished:
     @property
     def output(self) -> str:
         """Return what it wrote to standard output. Programs write in whatever encoding their system has."""
-        return self.stdout.decode(errors="replace")
+        return text_of(self.stdout)
 
     @property
     def errors(self) -> str:
         """Return what it wrote to standard error."""
-        return self.stderr.decode(errors="replace")
+        return text_of(self.stderr)
+
+
+def text_of(data: bytes) -> str:
+    """Return what a program wrote as text: UTF-8, UTF-16, or the system's own code page (wsl.exe, nvidia-smi)."""
+    return decoding.plain(data, locale.getencoding())
 
 
 def run(

@@ -78,6 +78,8 @@ def parser(text: Text) -> argparse.ArgumentParser:
     uninstall.add_argument("--yes", action="store_true", help=_("ask nothing"))
     uninstall.add_argument("--keep-weights", action="store_true", help=_("leave the model's files"))
     uninstall.add_argument("--keep-image", action="store_true", help=_("leave the container image"))
+    diagnose = verb("diagnose", _("say what a log, an error or an answer means, and what to do"))
+    diagnose.add_argument("source", metavar=_("FILE|-"), help=_("a file, or - for standard input"))
     _registry(verb("registry", _("show, check, renew or fetch the registry of models and profiles")), common, text)
     return root
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 
-from installer.cli import act, arguments, look, registry
+from installer.cli import act, arguments, diagnose, look, registry
 from installer.cli.output import Output
 from installer.cli.session import Session
 from installer.domain.problems import AnyProblem, Bug, Cancelled, InstallerError, Interrupted
@@ -25,6 +25,7 @@ VERBS: Mapping[str | None, Callable[[Session], int]] = {
     "smoke": act.smoke,
     "uninstall": act.uninstall,
     "registry": registry.registry,
+    "diagnose": diagnose.diagnose,
 }
 
 

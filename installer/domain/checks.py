@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 from packaging.version import InvalidVersion, Version
 
 from installer.domain.facts import (
@@ -17,9 +18,12 @@ from installer.domain.facts import (
 from installer.domain.memory import Budget
 from installer.domain.problems import (
     AnyProblem,
+    BoardNotServed,
     CapabilityTooLow,
     ComposeMissing,
     ComposeTooOld,
+    DesktopWithoutGpu,
+    DriverCombination,
     DriverLibraryMismatch,
     DriverNotLoaded,
     DriverTooOld,
@@ -42,6 +46,7 @@ from installer.domain.problems import (
     NvidiaNoPermission,
     NvidiaToolkitMissing,
     ProfileBlocked,
+    WslIntegrationOff,
 )
 from installer.domain.registry import Block, ImageRelease, Profile, capability
 from installer.domain.units import GB, to_gib
@@ -52,6 +57,9 @@ OLDEST_COMPOSE = "2.20"
 READ_LIMIT_SECONDS = 10.0
 """How long the driver and the engine may take to answer a reading."""
 
+JETSON_DRIVER = "(nvgpu)"
+JETSON_KERNEL = "-tegra"
+
 LOADING_NEEDS_BYTES = 8 * GB
 """Host memory that loading takes besides the checkpoint's own pages (public WSL2 reports, club-3090)."""
 
@@ -61,9 +69,15 @@ def machine(facts: Facts) -> tuple[AnyProblem, ...]:
     return engine(facts) + compose(facts) + nvidia(facts)
 
 
+STUB_IN_WSL = "in this WSL"
+"""What Docker Desktop's stub says inside a distribution that it does not serve."""
+
+
 def engine(facts: Facts) -> tuple[AnyProblem, ...]:
     """Say what is wrong with the container engine."""
     seen = facts.engine
+    if seen.state in (EngineState.NOT_INSTALLED, EngineState.DOWN) and STUB_IN_WSL in facts.compose.detail:
+        return (WslIntegrationOff(detail=facts.compose.detail),)
     match seen.state:
         case EngineState.NOT_INSTALLED:
             return (EngineNotInstalled(system=facts.host.system),)
@@ -99,7 +113,7 @@ def nvidia(facts: Facts) -> tuple[AnyProblem, ...]:
     seen = facts.nvidia
     match seen.state:
         case NvidiaState.NO_DRIVER:
-            return (NoNvidiaDriver(wsl2=facts.host.wsl2),)
+            return _without_driver(facts)
         case NvidiaState.NOT_LOADED | NvidiaState.NOT_SUPPORTED:
             return (DriverNotLoaded(detail=seen.detail),)
         case NvidiaState.LIBRARY_MISMATCH:
@@ -115,11 +129,24 @@ def nvidia(facts: Facts) -> tuple[AnyProblem, ...]:
         case NvidiaState.NO_DEVICE:
             return (NoGpu(),)
         case NvidiaState.READ:
-            return (NoGpu(),) if not seen.gpus else _toolkit(facts)
+            return (NoGpu(),) if not seen.gpus else way_to_the_card(facts)
 
 
-def _toolkit(facts: Facts) -> tuple[AnyProblem, ...]:
-    if facts.engine.state is not EngineState.RUNNING or facts.engine.nvidia_ready:
+def _without_driver(facts: Facts) -> tuple[AnyProblem, ...]:
+    """Tell a card whose driver is another one (nouveau, a virtual machine's) from a computer without any."""
+    foreign = next((card for card in facts.host.nvidia_cards if card.driver not in ("", "nvidia")), None)
+    if foreign is not None:
+        return (DriverNotLoaded(detail=f"{foreign.address}: {foreign.driver}"),)
+    return (NoNvidiaDriver(wsl2=facts.host.wsl2),)
+
+
+def way_to_the_card(facts: Facts) -> tuple[AnyProblem, ...]:
+    """Say what keeps the engine from handing a card to a container."""
+    if facts.engine.state is not EngineState.RUNNING:
+        return ()
+    if facts.engine.docker_desktop and facts.host.system == "Linux" and not facts.host.wsl2:
+        return (DesktopWithoutGpu(context=facts.engine.context, other=next(iter(facts.engine.other_contexts), "")),)
+    if facts.engine.nvidia_ready:
         return ()
     return (NvidiaToolkitMissing(runtimes=facts.engine.runtimes, docker_desktop=facts.engine.docker_desktop),)
 
@@ -127,6 +154,7 @@ def _toolkit(facts: Facts) -> tuple[AnyProblem, ...]:
 def card(facts: Facts, gpu: Gpu, name: str, profile: Profile, image: ImageRelease) -> tuple[AnyProblem, ...]:
     """Return what keeps a profile from this card for reasons other than room."""
     return (
+        *board(facts, gpu),
         *_split_by_mig(gpu),
         *_capability(gpu, name, profile),
         *driver(facts, image.tag, image.cuda),
@@ -167,6 +195,18 @@ def driver(facts: Facts, image: str, image_cuda: str | None) -> tuple[AnyProblem
     )
 
 
+def completed(problem: AnyProblem, facts: Facts) -> AnyProblem:
+    """Add what the driver said of itself to a Problem with it that somebody else told."""
+    runs = facts.nvidia.cuda_version
+    driver = facts.nvidia.driver_version or ""
+    if isinstance(problem, DriverTooOld) and not problem.driver:
+        cuda = f"{runs[0]}.{runs[1]}" if runs else problem.driver_cuda
+        return msgspec.structs.replace(problem, driver=driver, driver_cuda=cuda, wsl2=facts.behind_wsl2)
+    if isinstance(problem, DriverCombination) and not problem.driver:
+        return msgspec.structs.replace(problem, driver=driver)
+    return problem
+
+
 def _known_blocks(facts: Facts, gpu: Gpu, name: str, profile: Profile) -> tuple[AnyProblem, ...]:
     return tuple(
         ProfileBlocked(profile=name, reason=block.reason, source=block.source)
@@ -185,6 +225,12 @@ def _applies(block: Block, facts: Facts, gpu: Gpu) -> bool:
     return small_enough and same_class and same_platform
 
 
+def board(facts: Facts, gpu: Gpu) -> tuple[AnyProblem, ...]:
+    """Say that a card is part of a Jetson: its driver and its kernel have names of their own."""
+    is_board = JETSON_DRIVER in gpu.name or JETSON_KERNEL in facts.host.release
+    return (BoardNotServed(gpu=gpu.name),) if is_board else ()
+
+
 def _memory_known(facts: Facts, gpu: Gpu) -> tuple[AnyProblem, ...]:
     measured = isinstance(gpu.memory, GpuMemory) or gpu.cuda is not None
     shared = gpu.unified_memory and facts.host.ram_available_bytes is not None
@@ -201,9 +247,14 @@ def advice(facts: Facts, gpu: Gpu | None, room: Budget | None, weights_bytes: in
     needed = weights_bytes + LOADING_NEEDS_BYTES
     if memory is not None and memory < needed:
         said.append(NotEnoughHostMemory(memory_bytes=memory, needed_bytes=needed, wsl2=facts.behind_wsl2))
-    if gpu is not None and room is not None and facts.behind_wsl2 and room.hidden_bytes > 0:
-        said.append(MemoryHiddenByWsl2(gpu=gpu.name, hidden_bytes=room.hidden_bytes))
+    if gpu is not None and room is not None and facts.behind_wsl2:
+        said += hidden_by_wsl2(gpu.name, room.hidden_bytes)
     return tuple(said)
+
+
+def hidden_by_wsl2(gpu: str, hidden_bytes: int) -> tuple[AnyProblem, ...]:
+    """Say how much of a card WSL2 keeps for itself, where it keeps any."""
+    return (MemoryHiddenByWsl2(gpu=gpu, hidden_bytes=hidden_bytes),) if hidden_bytes > 0 else ()
 
 
 def holders(gpu: Gpu) -> tuple[str, ...]:

@@ -129,7 +129,8 @@ class EngineState(StrEnum):
 class Engine(_Fact, frozen=True, kw_only=True):
     """The container engine behind the context in force. `api_version` is as Docker writes it, such as 1.44.
 
-    `nvidia_hook` tells that NVIDIA's toolkit is installed beside an engine on this very host.
+    `nvidia_hook` tells that NVIDIA's toolkit is installed beside an engine on this very host, `other_contexts` name
+    engines that may answer, too.
     """
 
     state: EngineState
@@ -150,6 +151,7 @@ class Engine(_Fact, frozen=True, kw_only=True):
     memory_bytes: int | None = None
     data_root: str = ""
     data_root_free_bytes: int | None = None
+    other_contexts: tuple[str, ...] = ()
     detail: str = ""
 
     @property
@@ -181,8 +183,24 @@ class Compose(_Fact, frozen=True, kw_only=True):
     detail: str = ""
 
 
+class PciCard(_Fact, frozen=True, kw_only=True):
+    """An NVIDIA card on the bus, whatever its driver says: the kernel's driver for it, and whether it sleeps."""
+
+    address: str
+    driver: str = ""
+    power: str = ""
+
+    @property
+    def asleep(self) -> bool:
+        """Say whether it is switched off to save power; a reading wakes it."""
+        return self.power.casefold() in ("suspended", "d3cold", "d3hot")
+
+
 class Host(_Fact, frozen=True, kw_only=True):
-    """The computer itself. `wsl2` is true inside a WSL2 distribution."""
+    """The computer itself. `wsl2` is true inside a WSL2 distribution; cards on the bus are listed on Linux only.
+
+    `variables` are names of the environment that mislead other programs, each with its flaw and never with its value.
+    """
 
     system: str
     release: str = ""
@@ -191,6 +209,8 @@ class Host(_Fact, frozen=True, kw_only=True):
     ram_available_bytes: int | None = None
     wsl2: bool = False
     desktop_session: bool = False
+    nvidia_cards: tuple[PciCard, ...] = ()
+    variables: tuple[tuple[str, str], ...] = ()
 
 
 class Folder(_Fact, frozen=True, kw_only=True):

@@ -10,7 +10,9 @@ from typing import Any, Literal
 
 import msgspec
 
+from installer.domain import fingerprints as fingerprint_tables
 from installer.domain import strict_yaml
+from installer.domain.fingerprints import Fingerprint
 from installer.domain.problems import InstallerError, MalformedFile, UnknownName
 
 Task = Literal["chat", "vision", "image"]
@@ -259,7 +261,10 @@ class HelperImage(_Entry, frozen=True, kw_only=True):
 
 
 class Registry(_Entry, frozen=True, kw_only=True):
-    """All of it. `revision` goes into the labels of what is installed."""
+    """All of it. `revision` goes into the labels of what is installed.
+
+    `fingerprints` may be missing from a registry of one's own: then those that come with Slipway count.
+    """
 
     revision: str
     licences: dict[str, Licence]
@@ -269,6 +274,7 @@ class Registry(_Entry, frozen=True, kw_only=True):
     images: dict[str, ImageRelease]
     helper: HelperImage
     flags: dict[str, frozenset[str]]
+    fingerprints: dict[str, Fingerprint] = {}
 
     def profile(self, name: str) -> Profile:
         """Return a profile by its id, or raise InstallerError(UnknownName)."""
@@ -294,6 +300,10 @@ class Registry(_Entry, frozen=True, kw_only=True):
     def licence_of(self, profile: Profile) -> Licence:
         """Return the licence of the model that a profile serves."""
         return self.licences[self.models[profile.model].licence]
+
+    def known_failures(self) -> fingerprint_tables.Table:
+        """Return the table that tells causes from words."""
+        return fingerprint_tables.Table(self.fingerprints)
 
     def blocks_of(self, profile: Profile) -> tuple[Block, ...]:
         """Return the blocks that still stand: those of this commit of the model and this version of the server.
@@ -341,6 +351,7 @@ def parse(texts: Mapping[str, str]) -> Registry:
     for where, reason in _broken_references(registry):
         section = where.removeprefix("$.").split(".")[0]
         raise InstallerError(MalformedFile(path=origin[section], where=where, reason=reason))
+    fingerprint_tables.parse(registry.fingerprints, origin.get("fingerprints", ""))
     return registry
 
 
@@ -358,6 +369,7 @@ def _with_entry_named(problem: MalformedFile, merged: Mapping[str, Any]) -> Malf
         "models": Model,
         "profiles": Profile,
         "images": ImageRelease,
+        "fingerprints": Fingerprint,
     }.get(section)
     entries = merged.get(section)
     if shape is None or not isinstance(entries, dict):

@@ -61,6 +61,13 @@ class Advice(_Note, frozen=True, kw_only=True):
     problem: AnyProblem
 
 
+class Again(_Note, frozen=True, kw_only=True):
+    """Something passing went wrong and is tried again: a line that broke, a host that asked to wait."""
+
+    problem: AnyProblem
+    attempt: int
+
+
 class BackedUp(_Note, frozen=True, kw_only=True):
     """A file that will be replaced was kept under another name."""
 
@@ -75,7 +82,7 @@ class Measured(_Note, frozen=True, kw_only=True):
     logged: LogFigures
 
 
-Note = Recomputed | Relaxed | Phase | Advice | BackedUp | Measured
+Note = Recomputed | Relaxed | Phase | Advice | Again | BackedUp | Measured
 
 
 class _Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=snake_case):

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
-from installer.domain import checks
+from installer.domain import answers, checks, decoding, remarks
 from installer.domain import plan as plans
+from installer.domain.answers import Answer
 from installer.domain.ladder import relax
 from installer.domain.plan import Plan, Refusal
-from installer.domain.problems import AnyProblem, InstallerError, RelaxRefused
+from installer.domain.problems import AnyProblem, InstallerError, PortTaken, RateLimited, RelaxRefused, Treatment
 from installer.domain.sources import FolderWeights
 from installer.steps import figures, smoke, start
 from installer.steps.cancel import Cancel
-from installer.steps.events import Advice, Proved, Recomputed, Step
+from installer.steps.events import Advice, Again, Proved, Recomputed, Step
 from installer.steps.job import Job
 from installer.steps.planning import present
-from installer.steps.ports import ContainerState, Report
+from installer.steps.ports import ContainerState, Report, ServerAnswer
 from installer.steps.run import Work
 from installer.steps.smoke import SmokeReport
+
+PULL_TRIES = 3
+PULL_WAIT_SECONDS = 2.0
+LONGEST_WAIT_SECONDS = 120.0
+"""Docker Hub's own limit lasts hours: nobody waits for that in front of a window."""
 
 
 class Installed(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +65,8 @@ def _install(plan: Plan, job: Job) -> Installed:
 
 def _relax(plan: Plan, problem: AnyProblem, job: Job) -> Plan | Refusal:
     """Lower one setting; below a value that the person chose only if the person agrees now."""
-    relaxed = relax(plan, problem)
+    free_ports = job.ports.machine.free_ports(plan.port + 1, 1) if isinstance(problem, PortTaken) else ()
+    relaxed = relax(plan, problem, free_ports=free_ports)
     if isinstance(relaxed, Refusal) and isinstance(relaxed.problems[0], RelaxRefused):
         return relax(plan, problem, consent=True) if job.agrees(relaxed.problems[0]) else relaxed
     return relaxed
@@ -73,7 +82,10 @@ def _prove_room(plan: Plan, job: Job) -> Plan:
 
 def _probed(plan: Plan, job: Job, cancel: Cancel) -> Plan:
     job.home.note_created("image", plan.helper.by_digest)
-    reading = job.ports.engine.probe(plan.helper, plan.gpu.uuid if plan.gpu else None, cancel)
+    try:
+        reading = job.ports.engine.probe(plan.helper, plan.gpu.uuid if plan.gpu else None, cancel)
+    except InstallerError as error:
+        raise InstallerError(checks.completed(error.problem, job.facts)) from error
     again = plans.decide_again(plan, job.facts, job.registry, reading.cuda)
     if isinstance(again, Refusal):
         raise InstallerError(again.problems[0])
@@ -97,7 +109,8 @@ def _tell_what_changed(old: Plan, new: Plan, job: Job) -> None:
             ),
         )
     gpu = job.facts.gpu(new.gpu.uuid) if new.gpu else None
-    for problem in checks.advice(job.facts, gpu, new.fit.budget if new.fit else None, new.weights_bytes):
+    said = checks.advice(job.facts, gpu, new.fit.budget if new.fit else None, new.weights_bytes)
+    for problem in (*said, *(remark for remark in remarks.all_of(job.facts) if remark.advice)):
         job.run.notice(Step.PROBE, Advice(problem=problem))
 
 
@@ -120,7 +133,23 @@ def _fetch(plan: Plan, job: Job) -> None:
 
 def _pull(plan: Plan, job: Job, report: Report, cancel: Cancel) -> None:
     job.home.note_created("image", plan.image.by_digest)
-    job.ports.engine.pull(plan.image, report, cancel)
+    _patiently(lambda: job.ports.engine.pull(plan.image, report, cancel), job, cancel)
+
+
+def _patiently(pull: Callable[[], None], job: Job, cancel: Cancel) -> None:
+    """Try again what passes: the engine keeps the layers that it has."""
+    for attempt in range(1, PULL_TRIES + 1):
+        try:
+            return pull()
+        except InstallerError as error:
+            problem = error.problem
+            wait_s = problem.retry_after_s if isinstance(problem, RateLimited) else PULL_WAIT_SECONDS * attempt
+            patient = wait_s is not None and wait_s <= LONGEST_WAIT_SECONDS
+            if problem.treatment is not Treatment.RETRY or attempt == PULL_TRIES or not patient:
+                raise
+            job.run.notice(Step.IMAGE, Again(problem=problem, attempt=attempt + 1))
+            job.ports.clock.wait(wait_s or 0.0, cancel)
+    return None
 
 
 def _fetch_weights(plan: Plan, job: Job, report: Report, cancel: Cancel) -> None:
@@ -154,8 +183,16 @@ def _proved(plan: Plan, container: ContainerState, job: Job, cancel: Cancel) -> 
         port=plan.port, model=plan.profile, context=plan.settings.context, thinking_off=plan.thinking_off
     )
     key = start.key_for(plan, job)
-    report = smoke.run(target, _start_of(container), job.ports.server, job.ports.clock, key, cancel)
+
+    def why(answer: ServerAnswer) -> AnyProblem | None:
+        log = decoding.plain(job.ports.engine.logs(container.id, start.TAIL_LINES))
+        said = Answer(status=answer.status, body=answer.body)
+        return answers.cause_behind(said, log, job.registry.known_failures(), start.situation_of(plan))
+
+    report = smoke.run(target, _start_of(container), job.ports.server, job.ports.clock, key, cancel, why)
     job.run.emit(Proved(at=report.at, report=report))
+    for remark in report.remarks:
+        job.run.notice(Step.SMOKE, Advice(problem=remark))
     problem = smoke.problem(report)
     if problem:
         raise InstallerError(problem)

@@ -9,11 +9,11 @@ import msgspec
 from installer import __version__
 from installer.domain import checks, compose
 from installer.domain import plan as plans
-from installer.domain.choices import Choices
+from installer.domain.choices import Choices, pinned_digest
 from installer.domain.facts import Facts, Gpu, GpuMemory
 from installer.domain.facts import Ports as FreePorts
 from installer.domain.plan import Plan, Present, Refusal
-from installer.domain.problems import InstallerError
+from installer.domain.problems import DigestGone, InstallerError
 from installer.domain.registry import Registry
 from installer.domain.sources import FolderWeights, ImageSource, WeightsPlace, WeightsSource
 from installer.steps import read, start
@@ -32,7 +32,9 @@ def plan_to_install(choices: Choices, job: Job, home: Home) -> tuple[Job, Plan]:
         raise InstallerError(blocking[0])
     old = job.home.plan()
     if old is not None and resumable(old, job.registry, choices, job.facts) and not _should_try_anew(old, job):
-        return job, old
+        if not _digest_is_gone(old, job):
+            return job, old
+        old = None
     facts = without_ours(job.facts, old) if old is not None and _runs(old, job) else job.facts
     made = planned(facts, job.registry, choices, job.ports, home)
     if isinstance(made, Refusal):
@@ -44,6 +46,21 @@ def _should_try_anew(old: Plan, job: Job) -> bool:
     """Begin with the full settings again where the last run had lowered some and they were never proved."""
     proof = job.home.proof()
     return bool(old.relaxed) and (proof is None or proof.start.fingerprint != compose.fingerprint(old))
+
+
+def _digest_is_gone(old: Plan, job: Job) -> bool:
+    """Say whether an image that was never pulled is gone from its registry: a tag moved on, nobody pinned the old one.
+
+    A digest that a person named stays: what to take in its place is theirs to say.
+    """
+    if pinned_digest(old.choices) or old.release not in job.registry.images or job.ports.engine.has_image(old.image):
+        return False
+    try:
+        release = job.registry.images[old.release]
+        job.ports.images.resolve(release, old.image.platform, old.image.index_digest)
+    except InstallerError as error:
+        return isinstance(error.problem, DigestGone)
+    return False
 
 
 def _runs(old: Plan, job: Job) -> bool:

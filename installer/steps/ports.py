@@ -37,8 +37,9 @@ class ContainerState(_Seen, frozen=True, kw_only=True):
     """A container as the engine describes it.
 
     `exit_code` is that of its last end, also after it was started anew; `health` is Docker's word, or "" where the
-    image has no health check. `profile`, `registry_revision`, `image_digest` and `fingerprint` are read from our
-    labels (`app.slipway.…`).
+    image has no health check. `error` is the engine's own, where it could not start what the container was to run;
+    `missing_health_program` is the health check's, where that is not in the image. `profile`, `registry_revision`,
+    `image_digest` and `fingerprint` are read from our labels (`app.slipway.…`).
     """
 
     id: str
@@ -50,6 +51,8 @@ class ContainerState(_Seen, frozen=True, kw_only=True):
     out_of_memory: bool
     restart_count: int
     started_at: str
+    error: str = ""
+    missing_health_program: str = ""
     profile: str = ""
     registry_revision: str = ""
     image_digest: str = ""
@@ -194,7 +197,7 @@ class Stack(Protocol):
     def up(self, file: str, cancel: Cancel) -> None:
         """Create and start the containers of the file.
 
-        Raises ImageUnknown where the image was not pulled, PortTaken, ContainerNotOurs, NvidiaToolkitMissing,
+        Raises ImageUnknown where the image was not pulled, PortTaken, ContainerNameTaken, NvidiaToolkitMissing,
         EngineDown, EngineLost, EngineFailed.
         """
         ...

@@ -11,7 +11,15 @@ from typing import Any, Literal
 
 import msgspec
 
-from installer.domain.problems import AnyProblem, NotAnswering, SmokeFailed
+from installer.domain import answers
+from installer.domain.problems import (
+    AnswerCutShort,
+    AnyProblem,
+    ChatTemplateMissing,
+    NotAnswering,
+    ReasoningOnly,
+    SmokeFailed,
+)
 from installer.steps.cancel import Cancel
 from installer.steps.ports import Clock, Server, ServerAnswer
 
@@ -20,6 +28,13 @@ Outcome = Literal["passed", "failed", "not_applicable"]
 EXPECTED_WORD = "alive"
 PROMPT = f"Answer with exactly one word: {EXPECTED_WORD}"
 QUICK_SECONDS = 10.0
+TOKENS = 64
+MORE_TOKENS = 1024
+"""For a model that thinks before it says a word."""
+
+SERVICE_UNAVAILABLE = 503
+TRIES_WHILE_LOADING = 12
+WAIT_WHILE_LOADING_SECONDS = 5.0
 FIRST_ANSWER_SECONDS = 300.0
 """The first NVFP4 request tunes its kernels for one to three minutes (public reports)."""
 
@@ -56,12 +71,17 @@ class Start(_Value, frozen=True, kw_only=True):
 
 
 class SmokeReport(_Value, frozen=True, kw_only=True):
-    """All checks of one start, in the order they ran; `silent_seconds` if a request got no answer."""
+    """All checks of one start, in the order they ran; `silent_seconds` if a request got no answer.
+
+    `cause` is why a check failed, where server or log told; `remarks` block nothing and should be known.
+    """
 
     start: Start
     at: str
     checks: tuple[Check, ...]
     silent_seconds: float = 0.0
+    cause: AnyProblem | None = None
+    remarks: tuple[AnyProblem, ...] = ()
 
 
 class _Failure(Exception):
@@ -72,9 +92,21 @@ class _NotApplicable(Exception):
     """Why a check says nothing about this server."""
 
 
-def run(target: Target, start: Start, server: Server, clock: Clock, key: str | None, cancel: Cancel) -> SmokeReport:
+Why = Callable[[ServerAnswer], AnyProblem | None]
+"""Says why an answer is not as it should be, from what it says and from the log of that moment."""
+
+
+def run(
+    target: Target,
+    start: Start,
+    server: Server,
+    clock: Clock,
+    key: str | None,
+    cancel: Cancel,
+    why: Why = lambda _: None,
+) -> SmokeReport:
     """Ask for health, models and one real completion; a failed check is a row of the report."""
-    asked = _Asked(target, server, key, cancel)
+    asked = _Asked(target, server, clock, key, cancel, why)
     checks: list[Check] = []
     for name, check in (("health", asked.health), ("models", asked.models), ("completion", asked.completion)):
         cancel.check()
@@ -84,12 +116,16 @@ def run(target: Target, start: Start, server: Server, clock: Clock, key: str | N
         at=clock.now(),
         checks=tuple(checks),
         silent_seconds=asked.silent_seconds,
+        cause=asked.cause,
+        remarks=tuple(asked.remarks),
     )
 
 
 def problem(report: SmokeReport) -> AnyProblem | None:
-    """Return what a report means: NotAnswering for a healthy server that answers no request, SmokeFailed, or None."""
+    """Return what a report means: its cause, NotAnswering for a healthy server that is silent, SmokeFailed, or None."""
     failed = [check for check in report.checks if check.outcome == "failed"]
+    if failed and report.cause is not None and not report.cause.advice:
+        return report.cause
     healthy = all(check.name != "health" for check in failed)
     if report.silent_seconds and healthy:
         return NotAnswering(seconds=report.silent_seconds)
@@ -114,12 +150,16 @@ def _timed(name: str, check: Callable[[], str], clock: Clock) -> Check:
 class _Asked:
     """The requests of one run, each returning its figure."""
 
-    def __init__(self, target: Target, server: Server, key: str | None, cancel: Cancel) -> None:
+    def __init__(self, target: Target, server: Server, clock: Clock, key: str | None, cancel: Cancel, why: Why) -> None:
         self.target = target
         self.server = server
+        self.clock = clock
         self.key = key
         self.cancel = cancel
+        self.why = why
         self.silent_seconds = 0.0
+        self.cause: AnyProblem | None = None
+        self.remarks: list[AnyProblem] = []
 
     def health(self) -> str:
         answer = self.server.get(self.target.port, "/health", QUICK_SECONDS, cancel=self.cancel)
@@ -147,23 +187,73 @@ class _Asked:
         return named
 
     def completion(self) -> str:
+        """Ask one question; what is odd about a good answer is a remark and no failure."""
+        answer = self._asked_patiently(TOKENS)
+        seen = answers.of_completion(answers.document_of(answer.body)) if answer.status == 200 else None
+        if isinstance(seen, AnswerCutShort):
+            answer = self._asked_patiently(MORE_TOKENS)
+            seen = answers.of_completion(answers.document_of(answer.body)) if answer.status == 200 else None
+        if answer.status != 200:
+            return self._without_chat(answer)
+        if seen is not None and seen.advice:
+            self.remarks.append(seen)
+        if isinstance(seen, ReasoningOnly):
+            return seen.field
+        return _with_the_word(_content(_document(answer)))
+
+    def _asked_patiently(self, tokens: int) -> ServerAnswer:
+        """Ask, and ask again where the server says that it still loads."""
+        answer = self._chat(tokens)
+        for _ in range(TRIES_WHILE_LOADING):
+            if answer.status != SERVICE_UNAVAILABLE:
+                break
+            self.clock.wait(WAIT_WHILE_LOADING_SECONDS, self.cancel)
+            answer = self._chat(tokens)
+        return answer
+
+    def _chat(self, tokens: int) -> ServerAnswer:
         body: dict[str, object] = {
             "model": self.target.model,
             "messages": [{"role": "user", "content": PROMPT}],
             "temperature": 0,
-            "max_tokens": 64,
+            "max_tokens": tokens,
         }
         if self.target.thinking_off:
             body["chat_template_kwargs"] = {"enable_thinking": False}
-        answer = self.server.post(
-            self.target.port, "/v1/chat/completions", body, FIRST_ANSWER_SECONDS, self.key, self.cancel
-        )
+        return self._post("/v1/chat/completions", body)
+
+    def _without_chat(self, refused: ServerAnswer) -> str:
+        """Prove a model without a form for conversations by plain text; every other refusal is a failure."""
+        cause = self.why(refused)
+        if not isinstance(cause, ChatTemplateMissing):
+            self.cause = cause
+            raise _Failure(_status(refused))
+        self.remarks.append(cause)
+        plain: dict[str, object] = {
+            "model": self.target.model,
+            "prompt": PROMPT,
+            "temperature": 0,
+            "max_tokens": TOKENS,
+        }
+        document = _document(self._post("/v1/completions", plain))
+        choices = document.get("choices")
+        first = choices[0] if isinstance(choices, list) and choices else None
+        text = first.get("text") if isinstance(first, dict) else None
+        if not isinstance(text, str) or not text.strip():
+            raise _Failure("empty text")
+        return text.strip()[:80]
+
+    def _post(self, path: str, body: dict[str, object]) -> ServerAnswer:
+        answer = self.server.post(self.target.port, path, body, FIRST_ANSWER_SECONDS, self.key, self.cancel)
         if answer.status == 0:
             self.silent_seconds = answer.seconds
-        content = _content(_document(answer))
-        if not re.search(rf"\b{EXPECTED_WORD}\b", content, re.IGNORECASE):
-            raise _Failure(f"expected {EXPECTED_WORD!r}, got {content[:80]!r}")
-        return content.strip()[:80]
+        return answer
+
+
+def _with_the_word(content: str) -> str:
+    if not re.search(rf"\b{EXPECTED_WORD}\b", content, re.IGNORECASE):
+        raise _Failure(f"expected {EXPECTED_WORD!r}, got {content[:80]!r}")
+    return content.strip()[:80]
 
 
 def _document(answer: ServerAnswer) -> dict[str, Any]:

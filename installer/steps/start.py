@@ -11,31 +11,36 @@ import secrets as random
 from collections.abc import Iterator
 from pathlib import Path
 
-from installer.domain import compose, diagnosis
+from installer.domain import checks, compose, decoding, diagnosis, remarks
 from installer.domain.checks import holders
 from installer.domain.facts import CudaMemory, Facts
+from installer.domain.fingerprints import Situation
 from installer.domain.plan import Plan
 from installer.domain.problems import (
     AnyProblem,
     Cancelled,
     CardHeldByStack,
+    ContainerNameTaken,
     ContainerNotOurs,
     EditedByHand,
     EngineLost,
+    HealthProgramMissing,
     InstallerError,
     NeverHealthy,
     NotEnoughFreeMemory,
     PortTaken,
+    Treatment,
 )
 from installer.domain.units import GB
 from installer.steps.cancel import Cancel
-from installer.steps.events import BackedUp, Phase, Step
+from installer.steps.events import Advice, BackedUp, Phase, Step
 from installer.steps.home import StackHome, back_up, read_bytes, write_atomically
 from installer.steps.job import Job
 from installer.steps.ports import ContainerState
 
 POLL_SECONDS = 0.5
 TAIL_LINES = 400
+STACKS = ("chat", "images")
 BOTH_STACKS_FROM_BYTES = 48 * GB
 """From here on two stacks may hold one card at the same time."""
 
@@ -48,6 +53,12 @@ PATIENCE_SECONDS = {
     "serving": 300.0,
 }
 """How long log and health may stand still in each phase; one public first start compiled for 37 minutes in silence."""
+
+STILL_AFTER_A_CAUSE_SECONDS = 20.0
+"""Once the log names a cause that no waiting cures and goes silent, a container that lives on is only stuck."""
+
+HOPELESS = (Treatment.BLOCK, Treatment.FAIL_FAST, Treatment.ADAPT, Treatment.RETRY)
+"""What a cause in the log of a start that stands still is treated as; advice is not among it."""
 
 
 def current_container(plan: Plan, job: Job) -> ContainerState | None:
@@ -175,9 +186,26 @@ def _pass_gate(plan: Plan, job: Job) -> None:
         _card_is_ours(plan, job)
         reading = job.ports.engine.probe(plan.helper, uuid, cancel)
         if reading.cuda is not None:
-            check_gate(plan, job.facts, reading.cuda)
+            _check_gate_and_leftovers(plan, job, reading.cuda)
 
     job.run.step(Step.GATE, measure)
+
+
+def _check_gate_and_leftovers(plan: Plan, job: Job, cuda: CudaMemory) -> None:
+    """Name the workers of a server that is gone, where it is they who hold the memory that is missing."""
+    try:
+        check_gate(plan, job.facts, cuda)
+    except InstallerError:
+        gpu = job.facts.gpu(plan.gpu.uuid) if plan.gpu else None
+        left = remarks.leftovers(gpu) if gpu else None
+        if left is not None and not _any_of_ours_runs(job):
+            raise InstallerError(left) from None
+        raise
+
+
+def _any_of_ours_runs(job: Job) -> bool:
+    engine = job.ports.engine
+    return any(one.status == "running" for stack in STACKS for one in engine.containers(f"slipway-{stack}"))
 
 
 def check_gate(plan: Plan, facts: Facts, cuda: CudaMemory) -> None:
@@ -224,11 +252,22 @@ def _up(plan: Plan, job: Job, cancel: Cancel) -> ContainerState:
     file = str(job.home.path(compose.file_name(plan.stack)))
     job.home.note_created("project", plan.project)
     try:
-        job.ports.stack.up(file, cancel)
+        _created(file, job, cancel)
         return wait_until_serving(plan, job, cancel)
     except BaseException:
         _take_down(file, job)
         raise
+
+
+def _created(file: str, job: Job, cancel: Cancel) -> None:
+    """Create and start; what a run that was killed left half made under our own name is made anew, once."""
+    try:
+        job.ports.stack.up(file, cancel)
+    except InstallerError as error:
+        if not isinstance(error.problem, ContainerNameTaken):
+            raise
+        job.ports.stack.down(file)
+        job.ports.stack.up(file, cancel)
 
 
 @contextlib.contextmanager
@@ -259,38 +298,83 @@ def _take_down(file: str, job: Job) -> None:
 def wait_until_serving(plan: Plan, job: Job, cancel: Cancel) -> ContainerState:
     """Wait until the container is healthy; end at once when it ends, and when nothing moves for too long."""
     clock = job.ports.clock
-    seen_log, seen_phase, moved_at = b"", "", clock.monotonic()
+    watch = _Watch(plan, job)
     while True:
         container = current_container(plan, job)
         if container is None:
             raise InstallerError(EngineLost(operation="start"))
-        log = job.ports.engine.logs(container.id, TAIL_LINES)
-        text = log.decode(errors="replace")
+        text = watch.look(container)
         if container.status in ("exited", "dead", "restarting") or container.restart_count:
-            raise InstallerError(_why_it_ended(container, text, job))
+            raise InstallerError(watch.why_it_ended(container, text))
         if _is_healthy(container, plan, job):
             return container
-        if log != seen_log:
-            seen_log, moved_at = log, clock.monotonic()
-        reached = diagnosis.phase(text)
-        if reached != seen_phase:
-            seen_phase = reached
-            job.run.notice(Step.START, Phase(name=reached))
-        still = clock.monotonic() - moved_at
-        if still > job.patience_s.get(reached, PATIENCE_SECONDS[reached]):
-            raise InstallerError(
-                NeverHealthy(phase=reached, seconds=round(still), lines=diagnosis.relevant_lines(text))
-            )
+        watch.give_up_if_hopeless(text)
         clock.wait(POLL_SECONDS, cancel)
 
 
-def _why_it_ended(container: ContainerState, log: str, job: Job) -> AnyProblem:
-    return diagnosis.of_container(
-        log,
-        container.exit_code,
-        out_of_memory=container.out_of_memory,
-        host_memory_bytes=job.facts.engine.memory_bytes,
+def situation_of(plan: Plan) -> Situation:
+    """Return what is known of a plan's server when its log is read."""
+    return diagnosis.serving(
+        release=plan.settings.release,
+        wsl2=plan.wsl2,
+        weights_bytes=plan.weights_bytes,
+        share_bytes=round(plan.fit.budget.total_bytes * plan.settings.utilisation) if plan.fit else None,
     )
+
+
+class _Watch:
+    """What a start has said so far: how far it came, since when it stands still, and why it will not go on."""
+
+    def __init__(self, plan: Plan, job: Job) -> None:
+        self._job = job
+        self._table = job.registry.known_failures()
+        self._situation = situation_of(plan)
+        self._log, self._phase = b"", ""
+        self._moved_at = job.ports.clock.monotonic()
+        self._told_of_health = False
+        self._judged = b""
+
+    def look(self, container: ContainerState) -> str:
+        """Read the log, tell the phase that it reached, and return it."""
+        log = self._job.ports.engine.logs(container.id, TAIL_LINES)
+        text = decoding.plain(log)
+        if log != self._log:
+            self._log, self._moved_at = log, self._job.ports.clock.monotonic()
+        reached = diagnosis.phase(text)
+        if reached != self._phase and container.status == "running":
+            self._phase = reached
+            self._job.run.notice(Step.START, Phase(name=reached))
+        if container.missing_health_program and not self._told_of_health:
+            self._told_of_health = True
+            problem = HealthProgramMissing(program=container.missing_health_program)
+            self._job.run.notice(Step.START, Advice(problem=problem))
+        return text
+
+    def why_it_ended(self, container: ContainerState, log: str) -> AnyProblem:
+        """Say why a container ended: the engine's own error first, for then it never ran."""
+        refused = self._table.cause(container.error, Situation(origin="engine")) if container.error else None
+        found = refused or diagnosis.of_container(
+            log,
+            container.exit_code,
+            self._table,
+            out_of_memory=container.out_of_memory,
+            host_memory_bytes=self._job.facts.engine.memory_bytes,
+            situation=self._situation,
+        )
+        return checks.completed(found, self._job.facts)
+
+    def give_up_if_hopeless(self, log: str) -> None:
+        """End a start that stands still: soon where its log names a cause, else after what its phase may take."""
+        still = self._job.ports.clock.monotonic() - self._moved_at
+        if still > STILL_AFTER_A_CAUSE_SECONDS and self._judged != self._log:
+            self._judged = self._log
+            cause = diagnosis.of_log(log, self._table, self._situation)
+            if cause is not None and cause.treatment in HOPELESS:
+                raise InstallerError(cause)
+        reached = diagnosis.phase(log)
+        if still > self._job.patience_s.get(reached, PATIENCE_SECONDS[reached]):
+            lines = diagnosis.relevant_lines(self._table.without_harmless(log))
+            raise InstallerError(NeverHealthy(phase=reached, seconds=round(still), lines=lines))
 
 
 def _is_healthy(container: ContainerState, plan: Plan, job: Job) -> bool:

@@ -10,7 +10,7 @@ from installer.domain.facts import Missing
 from installer.domain.memory import Limit, Verdict
 from installer.domain.offers import Offer, Reason
 from installer.domain.plan import Plan
-from installer.domain.problems import AnyProblem
+from installer.domain.problems import AnyProblem, Treatment
 from installer.domain.registry import Evidence, EvidenceKind
 from installer.steps.events import Note, Step
 from installer.steps.smoke import Check
@@ -50,6 +50,10 @@ class Text(Voice):
     def verdict(self, verdict: Verdict) -> str:
         """Return a verdict in a word or two."""
         return names.verdict(verdict, self)
+
+    def treatment(self, treatment: Treatment) -> str:
+        """Say what Slipway does about a Problem by itself."""
+        return names.treatment(treatment, self)
 
     def limit(self, limit: Limit) -> str:
         """Return the term that is short."""

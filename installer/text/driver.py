@@ -113,6 +113,14 @@ def driver_too_old(problem: p.DriverTooOld, t: Voice) -> ProblemText:
 
 def _too_old(problem: p.DriverTooOld, t: Voice) -> str:
     image = t.quote(problem.image)
+    if not problem.image_cuda:
+        if problem.driver:
+            return t.gettext("The image needs a newer CUDA than your driver {version} can run.", version=problem.driver)
+        if problem.driver_cuda:
+            return t.gettext(
+                "The image needs a newer CUDA than your driver can run (CUDA {has} at most).", has=problem.driver_cuda
+            )
+        return t.gettext("The image needs a newer CUDA than your driver can run.")
     if not problem.driver_cuda:
         return t.gettext(
             "The image {image} needs CUDA {needed}, which the installed driver cannot run.",
@@ -130,6 +138,11 @@ def _too_old(problem: p.DriverTooOld, t: Voice) -> str:
 
 
 def _newer_driver(problem: p.DriverTooOld, t: Voice) -> str:
+    if not problem.image_cuda:
+        return t.gettext(
+            "Update the NVIDIA driver (nvidia.com/drivers; with WSL2 and Docker Desktop the one of Windows), or choose "
+            "a profile whose image needs an older CUDA. The card itself is in order."
+        )
     if problem.wsl2:
         return t.gettext(
             "Update the NVIDIA driver in Windows to one with CUDA {needed} or later, then run wsl --shutdown there. "
@@ -140,4 +153,96 @@ def _newer_driver(problem: p.DriverTooOld, t: Voice) -> str:
         "Update the NVIDIA driver to one with CUDA {needed} or later (nvidia.com/drivers, on Linux best from your "
         "distribution) and restart the computer.",
         needed=problem.image_cuda,
+    )
+
+
+def driver_combination(problem: p.DriverCombination, t: Voice) -> ProblemText:
+    """Return the words for libraries of driver and image that are mixed up."""
+    sentence = t.gettext(
+        "In the container, libraries of the image and of the driver are mixed up (CUDA error {code}).",
+        code=problem.cuda_error,
+    )
+    if problem.driver:
+        sentence = t.gettext(
+            "In the container, libraries of the image and of the driver {driver} are mixed up (CUDA error {code}).",
+            driver=problem.driver,
+            code=problem.cuda_error,
+        )
+    return ProblemText(
+        t.gettext("Driver and image mixed up"),
+        sentence,
+        t.gettext(
+            "Slipway tries once more with the driver's libraries first. In a file of your own, ask for the card by "
+            "deploy.resources, not by runtime: nvidia. The driver's age is not the cause."
+        ),
+    )
+
+
+def kernel_missing(problem: p.KernelMissing, t: Voice) -> ProblemText:
+    """Return the words for an image that was not built for this card."""
+    sentence = t.gettext("The image has no program code for this card.")
+    if problem.capability:
+        sentence = t.gettext(
+            "The image has no program code for cards with the capability {capability}.", capability=problem.capability
+        )
+    if problem.needed:
+        needed = t.gettext("It asks for: {needed}.", needed=t.quote(problem.needed))
+        sentence = f"{sentence} {needed}"
+    return ProblemText(
+        t.gettext("Image not made for this card"),
+        sentence,
+        t.gettext(
+            "Choose a profile that is meant for this card, or a newer image. More or less memory changes nothing."
+        ),
+    )
+
+
+def fp8_not_supported(problem: p.Fp8NotSupported, t: Voice) -> ProblemText:
+    """Return the words for a card that cannot read an FP8 cache."""
+    return ProblemText(
+        t.gettext("Card cannot do this number format"),
+        t.gettext("This card cannot compute with the number format {dtype}.", dtype=t.quote(problem.dtype)),
+        t.gettext(
+            "Slipway tries once more with the KV cache in 16 bits. In a file of your own, leave out --kv-cache-dtype; "
+            "FP8 needs a card with compute capability 8.9 or more."
+        ),
+    )
+
+
+def uva_not_available(problem: p.UvaNotAvailable, t: Voice) -> ProblemText:
+    """Return the words for releases that do not run under WSL2."""
+    release = f"vLLM {problem.release}".strip()
+    return ProblemText(
+        t.gettext("Image does not run under WSL2"),
+        t.gettext("{release} needs pinned memory (UVA), which WSL2 does not give.", release=release),
+        t.gettext("Choose a profile with vLLM 0.30 or later. The card is not the cause."),
+    )
+
+
+def not_resident(problem: p.NotResident, t: Voice) -> ProblemText:
+    """Return the words for memory that WSL2 cannot keep on the card."""
+    sentence = t.gettext("WSL2 could not keep memory on the card, although enough of it is free.")
+    if problem.code is not None:
+        sentence = t.gettext(
+            "WSL2 could not keep memory on the card, although enough of it is free (error {code}).", code=problem.code
+        )
+    return ProblemText(
+        t.gettext("WSL2 does not keep the memory"),
+        sentence,
+        t.gettext(
+            "Slipway tries again with expandable_segments:False, then with a smaller share of the card. If neither "
+            "helps, update the NVIDIA driver in Windows and run wsl --update."
+        ),
+    )
+
+
+def no_adapter_in_wsl(t: Voice) -> ProblemText:
+    """Return the words for a WSL without a card."""
+    return ProblemText(
+        t.gettext("WSL shows no graphics card"),
+        t.gettext("Inside WSL there is no graphics card, so that no container gets one."),
+        t.gettext(
+            "Update the NVIDIA driver in Windows, run wsl --update and wsl --shutdown, and check with wsl -l -v that "
+            "the distribution has version 2. Install no driver inside WSL."
+        ),
     )

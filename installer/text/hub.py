@@ -85,9 +85,10 @@ def access_not_granted(problem: p.AccessNotGranted, t: Voice) -> ProblemText:
     if problem.gated:
         return ProblemText(
             t.gettext("Licence not accepted at Hugging Face"),
-            t.gettext("Your account at Hugging Face has not accepted the licence of {repo} yet.", repo=repo),
+            t.gettext("Hugging Face gives {repo} only to accounts that have agreed to its licence.", repo=repo),
             t.gettext(
-                "Open huggingface.co/{name} with this account, agree to the licence, and try again.",
+                "Open huggingface.co/{name} with this account, agree to the licence, and try again. If you have agreed "
+                "already, the token lacks the right to read public gated repositories.",
                 name=problem.repo,
             ),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from installer.domain.facts import Missing
 from installer.domain.memory import Limit, Verdict
+from installer.domain.problems import Treatment
 from installer.text import numbers
 from installer.text.voice import Voice
 
@@ -76,6 +77,21 @@ def verdict(value: Verdict, t: Voice) -> str:
             return t.gettext("Does not fit")
         case Verdict.BLOCKED:
             return t.gettext("Not possible")
+
+
+def treatment(value: Treatment, t: Voice) -> str:
+    """Say what Slipway does about a Problem by itself."""
+    match value:
+        case Treatment.BLOCK:
+            return t.gettext("Slipway stops here until this is mended.")
+        case Treatment.FAIL_FAST:
+            return t.gettext("Slipway ends the start or the proof at once.")
+        case Treatment.RETRY:
+            return t.gettext("Slipway tries again by itself.")
+        case Treatment.ADAPT:
+            return t.gettext("Slipway goes around this by itself.")
+        case Treatment.WARN:
+            return t.gettext("Slipway mentions this and goes on.")
 
 
 def limit(value: Limit, t: Voice) -> str:

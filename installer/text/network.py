@@ -124,6 +124,41 @@ def truncated(problem: p.Truncated, t: Voice) -> ProblemText:
     )
 
 
+def proxy_refused(problem: p.ProxyRefused, t: Voice) -> ProblemText:
+    """Return the words for a proxy that is in the way."""
+    proxy = t.quote(problem.proxy)
+    if problem.status is not None:
+        sentence = t.gettext(
+            "The proxy {proxy} lets nothing through (HTTP {status}).", proxy=proxy, status=problem.status
+        )
+    else:
+        sentence = t.gettext("The proxy {proxy} does not answer.", proxy=proxy)
+    return ProblemText(
+        t.gettext("Proxy in the way"),
+        sentence,
+        t.gettext(
+            "Check the proxy in Docker's settings and in HTTPS_PROXY. If it wants a name and a password, the network's "
+            "administrator knows them; without a proxy, remove the setting."
+        ),
+    )
+
+
+def weights_damaged(problem: p.WeightsDamaged, t: Voice) -> ProblemText:
+    """Return the words for a weight file that cannot be read."""
+    return ProblemText(
+        t.gettext("Weights cannot be read"),
+        t.gettext(
+            "A file of the weights cannot be read ({reason}): {file}.",
+            reason=t.quote(problem.reason),
+            file=t.quote(problem.file),
+        ),
+        t.gettext(
+            "Slipway compares each file with its checksum and downloads a damaged one again: run the installation once "
+            "more. In a folder of your own, delete this file first."
+        ),
+    )
+
+
 def not_resolved_yet(problem: p.NotResolvedYet, t: Voice) -> ProblemText:
     """Return the words for a plan that needs the network once."""
     return ProblemText(

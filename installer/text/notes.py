@@ -114,6 +114,9 @@ def note(value: Note, t: Voice) -> str:
         case events.Advice():
             words = words_for(value.problem, t)
             return f"{words.sentence} {words.remedy}"
+        case events.Again():
+            again = t.gettext("It is tried again, attempt {attempt}.", attempt=t.number(value.attempt))
+            return f"{words_for(value.problem, t).sentence} {again}"
         case events.BackedUp():
             return t.gettext(
                 "The old file {path} is kept as {backup}.", path=t.quote(value.path), backup=t.quote(value.backup)
@@ -125,11 +128,19 @@ def note(value: Note, t: Voice) -> str:
 
 
 def _lowered(change: Relaxation, t: Voice) -> str:
-    """Say which setting was lowered; two of them are no figures that mean something to a person."""
+    """Say what was changed; some of it are no figures that mean something to a person."""
     if change.field == "enforce_eager":
         return t.gettext("without CUDA graphs. It answers more slowly then.")
     if change.field == "graph_sizes":
         return t.gettext("with fewer CUDA graphs.")
+    if change.field == "attempt":
+        return t.gettext("once more with the same settings.")
+    if change.field == "arguments":
+        return t.gettext("without {arguments}, which this image does not know.", arguments=change.old)
+    if change.field == "environment":
+        return t.gettext("with {variable} for the server.", variable=change.new)
+    if change.field == "kv_cache_dtype":
+        return t.gettext("with the KV cache in 16 bits.")
     if change.field == "port":
         return t.gettext("port {new} instead of {old}.", new=change.new, old=change.old)
     return t.gettext(

@@ -41,6 +41,34 @@ def not_writable(problem: p.NotWritable, t: Voice) -> ProblemText:
     )
 
 
+def symlink_refused(problem: p.SymlinkRefused, t: Voice) -> ProblemText:
+    """Return the words for links that Windows does not allow."""
+    return ProblemText(
+        t.gettext("No links in this folder"),
+        t.gettext("Windows does not let your user account make symbolic links: {path}.", path=t.quote(problem.path)),
+        t.gettext(
+            "Slipway downloads without links. For other programs, set HF_HUB_DISABLE_SYMLINKS=1; neither "
+            "administrator rights nor the developer mode are needed."
+        ),
+    )
+
+
+def slow_disk(problem: p.SlowDisk, t: Voice) -> ProblemText:
+    """Return the words for a folder that is read slowly."""
+    sentence = t.gettext("{path} lies on the disk of Windows and is read slowly from WSL.", path=t.quote(problem.path))
+    if problem.bytes_per_second is not None:
+        sentence = t.gettext(
+            "{path} lies on the disk of Windows and is read slowly from WSL ({speed} per second).",
+            path=t.quote(problem.path),
+            speed=t.gb(problem.bytes_per_second),
+        )
+    return ProblemText(
+        t.gettext("Slow folder for weights"),
+        sentence,
+        t.gettext("With Docker Desktop, Slipway keeps the weights in a volume of Docker, which is fast."),
+    )
+
+
 def smoke_failed(problem: p.SmokeFailed, t: Voice) -> ProblemText:
     """Return the words for a server that does not do what it is there for."""
     failed = [names.check(name, t) for name in problem.checks]

@@ -5,7 +5,20 @@ from __future__ import annotations
 from typing import assert_never
 
 from installer.domain import problems as p
-from installer.text import docker, driver, graphics_card, hub, network, own, registry, start, usage
+from installer.text import (
+    cards,
+    docker,
+    driver,
+    graphics_card,
+    hub,
+    network,
+    own,
+    proof,
+    registry,
+    start,
+    system,
+    usage,
+)
 from installer.text.voice import ProblemText, Voice
 
 
@@ -155,7 +168,7 @@ def words_for(problem: p.AnyProblem, t: Voice) -> ProblemText:  # noqa: C901 - a
         case p.KvCacheTooSmall():
             return start.kv_cache_too_small(problem, t)
         case p.NoCacheBlocks():
-            return start.no_cache_blocks(t)
+            return start.no_cache_blocks(problem, t)
         case p.StateBlocksTooFew():
             return start.state_blocks_too_few(problem, t)
         case p.FreeBelowUtilisation():
@@ -178,6 +191,112 @@ def words_for(problem: p.AnyProblem, t: Voice) -> ProblemText:  # noqa: C901 - a
             return own.smoke_failed(problem, t)
         case p.NotAnswering():
             return own.not_answering(problem, t)
+        case p.CardsDiffer():
+            return cards.cards_differ(problem, t)
+        case p.CardVariant():
+            return cards.card_variant(problem, t)
+        case p.CardNameUnknown():
+            return cards.card_name_unknown(problem, t)
+        case p.VirtualGpu():
+            return cards.virtual_gpu(problem, t)
+        case p.UsesHostMemory():
+            return cards.uses_host_memory(problem, t)
+        case p.BoardNotServed():
+            return cards.board_not_served(problem, t)
+        case p.CardAsleep():
+            return cards.card_asleep(problem, t)
+        case p.CardSwitchedOff():
+            return cards.card_switched_off(problem, t)
+        case p.LeftoverWorkers():
+            return cards.leftover_workers(problem, t)
+        case p.HostMemoryBelowCard():
+            return cards.host_memory_below_card(problem, t)
+        case p.DriverCombination():
+            return driver.driver_combination(problem, t)
+        case p.KernelMissing():
+            return driver.kernel_missing(problem, t)
+        case p.Fp8NotSupported():
+            return driver.fp8_not_supported(problem, t)
+        case p.UvaNotAvailable():
+            return driver.uva_not_available(problem, t)
+        case p.NotResident():
+            return driver.not_resident(problem, t)
+        case p.NoAdapterInWsl():
+            return driver.no_adapter_in_wsl(t)
+        case p.DesktopWithoutGpu():
+            return docker.desktop_without_gpu(problem, t)
+        case p.WslIntegrationOff():
+            return docker.wsl_integration_off(t)
+        case p.CdiDeviceUnknown():
+            return docker.cdi_device_unknown(problem, t)
+        case p.CredentialHelperMissing():
+            return docker.credential_helper_missing(problem, t)
+        case p.ContainerNameTaken():
+            return docker.container_name_taken(problem, t)
+        case p.HealthProgramMissing():
+            return docker.health_program_missing(problem, t)
+        case p.ProgramNotInImage():
+            return docker.program_not_in_image(problem, t)
+        case p.OtherDigest():
+            return docker.other_digest(problem, t)
+        case p.ComposeFlaw():
+            return docker.compose_flaw(problem, t)
+        case p.ProxyRefused():
+            return network.proxy_refused(problem, t)
+        case p.WeightsDamaged():
+            return network.weights_damaged(problem, t)
+        case p.SymlinkRefused():
+            return own.symlink_refused(problem, t)
+        case p.SlowDisk():
+            return own.slow_disk(problem, t)
+        case p.SharedMemoryTooSmall():
+            return start.shared_memory_too_small(problem, t)
+        case p.FreeMemoryMoved():
+            return start.free_memory_moved(problem, t)
+        case p.ArchitectureUnknown():
+            return start.architecture_unknown(problem, t)
+        case p.OffloadRefused():
+            return start.offload_refused(t)
+        case p.ReadyTimedOut():
+            return start.ready_timed_out(problem, t)
+        case p.JsonArgument():
+            return start.json_argument(problem, t)
+        case p.NotReadyYet():
+            return proof.not_ready_yet(problem, t)
+        case p.ReasoningOnly():
+            return proof.reasoning_only(problem, t)
+        case p.ReasoningInAnswer():
+            return proof.reasoning_in_answer(problem, t)
+        case p.AnswerCutShort():
+            return proof.answer_cut_short(problem, t)
+        case p.ChatTemplateMissing():
+            return proof.chat_template_missing(t)
+        case p.MediaNotFetched():
+            return proof.media_not_fetched(problem, t)
+        case p.MediaRefused():
+            return proof.media_refused(problem, t)
+        case p.VideoFramesMissing():
+            return proof.video_frames_missing(problem, t)
+        case p.ImageUnusable():
+            return proof.image_unusable(problem, t)
+        case p.ForeignEncoding():
+            return system.foreign_encoding(problem, t)
+        case p.VariableFlaw():
+            return system.variable_flaw(problem, t)
+        case p.QtLibraryMissing():
+            return system.qt_library_missing(problem, t)
+        case p.QtPluginMissing():
+            return system.qt_plugin_missing(problem, t)
+        case p.ThreadStillRunning():
+            return system.thread_still_running(t)
+        case p.WrongThread():
+            return system.wrong_thread(t)
+        case p.Quarantined():
+            return system.quarantined(problem, t)
+        case p.NvmlModuleDoubled():
+            return system.nvml_module_doubled(problem, t)
+        case p.CauseUnknown():
+            return system.cause_unknown(t)
         case p.Interrupted():
             return own.interrupted(t)
         case p.Bug():

@@ -30,22 +30,37 @@ def kv_cache_too_small(problem: p.KvCacheTooSmall, t: Voice) -> ProblemText:
         )
     return ProblemText(
         t.gettext("Context too long for this card"),
-        t.gettext(
-            "A context of {context} needs {needed} of graphics memory. {available} are left for it.",
-            context=t.tokens(problem.context),
-            needed=t.gib(in_bytes(problem.needed_gib)),
-            available=t.gib(in_bytes(problem.available_gib)),
-        ),
+        _cache_needed(problem, t),
         remedy,
     )
 
 
-def no_cache_blocks(t: Voice) -> ProblemText:
+def _cache_needed(problem: p.KvCacheTooSmall, t: Voice) -> str:
+    if problem.needed_gib is None or problem.available_gib is None:
+        return t.gettext(
+            "A context of {context} needs more graphics memory than is left.", context=t.tokens(problem.context)
+        )
+    return t.gettext(
+        "A context of {context} needs {needed} of graphics memory. {available} are left for it.",
+        context=t.tokens(problem.context),
+        needed=t.gib(in_bytes(problem.needed_gib)),
+        available=t.gib(in_bytes(problem.available_gib)),
+    )
+
+
+def no_cache_blocks(problem: p.NoCacheBlocks, t: Voice) -> ProblemText:
     """Return the words for a card that the weights fill."""
+    sentence = t.gettext("Weights and working memory fill vLLM's share of the card. Nothing is left for the context.")
+    if problem.weights_gib is not None:
+        weigh = t.gettext("The weights take {weights}.", weights=t.gib(in_bytes(problem.weights_gib)))
+        sentence = f"{sentence} {weigh}"
     return ProblemText(
         t.gettext("No room for the context"),
-        t.gettext("Weights and working memory fill vLLM's share of the card. Nothing is left for the context."),
-        t.gettext("Close programs that use the card, or choose a smaller profile."),
+        sentence,
+        t.gettext(
+            "Close programs that use the card, or choose a smaller profile or one whose weights are compressed more. "
+            "Another share of the card changes nothing."
+        ),
     )
 
 
@@ -111,6 +126,86 @@ def unknown_argument(problem: p.UnknownArgument, t: Voice) -> ProblemText:
     )
 
 
+def json_argument(problem: p.JsonArgument, t: Voice) -> ProblemText:
+    """Return the words for an argument that should be JSON."""
+    return ProblemText(
+        t.gettext("Setting is no JSON"),
+        t.gettext(
+            "The server takes JSON for {flag}, and {value} is none.",
+            flag=t.quote(problem.flag),
+            value=t.quote(problem.value),
+        ),
+        t.gettext(
+            "Slipway's own file has it right. In a file of your own, write the JSON as one item, without further "
+            "quotation marks, braces or backslashes."
+        ),
+    )
+
+
+def shared_memory_too_small(problem: p.SharedMemoryTooSmall, t: Voice) -> ProblemText:
+    """Return the words for a container with too little shared memory."""
+    sentence = t.gettext("The container's shared memory (/dev/shm) was too small.")
+    if problem.shm_bytes is not None:
+        sentence = t.gettext(
+            "The container's shared memory (/dev/shm) of {size} was too small.", size=t.mib(problem.shm_bytes)
+        )
+    return ProblemText(
+        t.gettext("Too little shared memory"),
+        sentence,
+        t.gettext("Slipway's own file asks for 8 GB (shm_size). In a file of your own, add the line shm_size: 8gb."),
+    )
+
+
+def free_memory_moved(problem: p.FreeMemoryMoved, t: Voice) -> ProblemText:
+    """Return the words for memory that was given back while vLLM measured."""
+    return ProblemText(
+        t.gettext("Graphics memory changed meanwhile"),
+        t.gettext(
+            "While vLLM measured the card, another program gave memory back: {before} were free, then {after}.",
+            before=t.gib(in_bytes(problem.initial_gib)),
+            after=t.gib(in_bytes(problem.current_gib)),
+        ),
+        t.gettext(
+            "Slipway tries once more. Do not open or close games, browsers or other AI programs during the start."
+        ),
+    )
+
+
+def architecture_unknown(problem: p.ArchitectureUnknown, t: Voice) -> ProblemText:
+    """Return the words for an image that is older than the model."""
+    release = f"vLLM {problem.release}".strip()
+    return ProblemText(
+        t.gettext("Image too old for this model"),
+        t.gettext(
+            "{release} in the image does not know models of the kind {architecture}.",
+            release=release,
+            architecture=t.quote(problem.architecture),
+        ),
+        t.gettext("Choose the image that belongs to the profile, or a newer one."),
+    )
+
+
+def offload_refused(t: Voice) -> ProblemText:
+    """Return the words for weights that cannot lie in main memory."""
+    return ProblemText(
+        t.gettext("No weights in main memory"),
+        t.gettext("This image cannot keep part of the weights in main memory with these settings."),
+        t.gettext("Choose a profile whose weights fit on the card (without --cpu-offload-gb)."),
+    )
+
+
+def ready_timed_out(problem: p.ReadyTimedOut, t: Voice) -> ProblemText:
+    """Return the words for a vLLM that lost patience with itself."""
+    return ProblemText(
+        t.gettext("Server lost patience"),
+        t.gettext("vLLM gave up on its own start after {time}.", time=t.duration(problem.seconds)),
+        t.gettext(
+            "Slipway tries once more and gives it an hour. A first start on a slow disk can take that long; the next "
+            "ones are quicker."
+        ),
+    )
+
+
 def container_exited(problem: p.ContainerExited, t: Voice) -> ProblemText:
     """Return the words for a container that ended for a reason that nobody knows yet."""
     return ProblemText(
@@ -120,8 +215,8 @@ def container_exited(problem: p.ContainerExited, t: Voice) -> ProblemText:
             code=problem.exit_code_of_container,
         ),
         t.gettext(
-            "The technical details show the last lines of its log. Try again or choose another profile, and please "
-            "report it."
+            "The technical details show the lines of its log that say most. Try again or choose another profile, and "
+            "please report it."
         ),
     )
 

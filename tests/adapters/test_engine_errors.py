@@ -15,7 +15,8 @@ from installer.domain.facts import EngineState
 from installer.domain.problems import (
     AnyProblem,
     CaptivePortal,
-    ContainerNotOurs,
+    CdiDeviceUnknown,
+    ContainerNameTaken,
     DigestGone,
     DiskFull,
     DriverLibraryMismatch,
@@ -26,6 +27,7 @@ from installer.domain.problems import (
     EngineNoPermission,
     GpuNotInContainer,
     ImageUnknown,
+    NoAdapterInWsl,
     NoSuchPlatform,
     NvidiaToolkitMissing,
     PortTaken,
@@ -36,6 +38,7 @@ from installer.domain.problems import (
     Truncated,
     Unreachable,
     WrongContent,
+    WslIntegrationOff,
 )
 from installer.domain.sources import ImageSource
 
@@ -186,7 +189,6 @@ def test_a_port_that_is_taken_is_named(message: str) -> None:
         'could not select device driver "nvidia" with capabilities: [[gpu]]',
         'could not select device driver "" with capabilities: [[gpu]]',
         "AMD CDI spec not found",
-        "CDI device injection failed: unresolvable CDI devices nvidia.com/gpu=all",
         "unknown or invalid runtime name: nvidia",
     ],
 )
@@ -202,15 +204,20 @@ def test_what_nvidias_hook_says() -> None:
         OCI + "nvidia-container-cli: initialization error: WSL environment detected but no adapters were found: unknown"
     )
     seen = problem_of(wsl, asked)
-    assert isinstance(seen, GpuNotInContainer)
-    assert (seen.gpu, "no adapters" in seen.detail) == ("GPU-1", True)
+    assert isinstance(seen, NoAdapterInWsl)
+    assert "no adapters" in seen.detail
+    other = problem_of(OCI + "nvidia-container-cli: mount error: failed to add device rules", asked)
+    assert isinstance(other, GpuNotInContainer)
+    assert (other.gpu, "device rules" in other.detail) == ("GPU-1", True)
+    cdi = "CDI device injection failed: unresolvable CDI devices nvidia.com/gpu=all"
+    assert problem_of(cdi, asked) == CdiDeviceUnknown(device="nvidia.com/gpu=all")
     mixed = OCI + "nvidia-container-cli: initialization error: nvml error: driver/library version mismatch: unknown"
     assert isinstance(problem_of(mixed, asked), DriverLibraryMismatch)
 
 
 def test_a_name_that_somebody_else_has() -> None:
     message = 'Conflict. The container name "/slipway-chat" is already in use by container "00". You have to remove it'
-    assert problem_of(message, UP) == ContainerNotOurs(name="slipway-chat")
+    assert problem_of(message, UP) == ContainerNameTaken(name="slipway-chat")
 
 
 def test_an_engine_that_cannot_be_asked() -> None:
@@ -221,7 +228,7 @@ def test_an_engine_that_cannot_be_asked() -> None:
     windows = "open //./pipe/dockerDesktopLinuxEngine: Das System kann die angegebene Datei nicht finden."
     assert isinstance(problem_of(f"error during connect: Get http://x/v1.51/version: {windows}", UP), EngineDown)
     wsl = "The command 'docker' could not be found in this WSL 2 distro."
-    assert isinstance(problem_of(wsl, UP), EngineDown)
+    assert isinstance(problem_of(wsl, UP), WslIntegrationOff)
     refused = (
         "permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock: dial"
     )

@@ -48,7 +48,7 @@ PLATFORM = "linux/amd64"
 KEY = "contract-key-0123456789"
 NOBODY: Callable[[int, int], None] = lambda _, __: None  # noqa: E731 - a report that nobody reads
 FAST = 1000.0
-SLOW_BYTES_PER_SECOND = 200_000
+SLOW_BYTES_PER_SECOND = 20_000
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,9 @@ from installer.domain.problems import (
     StateBlocksTooFew,
     UnknownArgument,
 )
+from tests.builders import shipped_registry
 
+TABLE = shipped_registry().known_failures()
 GATE = (
     "ValueError: Free memory on device cuda:0 (30.12/31.84 GiB) on startup is less than desired GPU memory "
     "utilization (0.95, 30.25 GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes."
@@ -52,21 +54,21 @@ OOM = (
     ],
 )
 def test_a_log_that_names_its_cause(log: str, expected):
-    assert diagnosis.of_container(log, 1, out_of_memory=False) == expected
+    assert diagnosis.of_container(log, 1, TABLE, out_of_memory=False) == expected
 
 
 def test_a_kill_from_outside_is_told_apart_from_a_crash():
-    assert diagnosis.of_container("loading", 137, out_of_memory=False) == ContainerKilled(out_of_memory=False)
-    assert diagnosis.of_container("loading", 1, out_of_memory=True) == ContainerKilled(out_of_memory=True)
+    assert diagnosis.of_container("loading", 137, TABLE, out_of_memory=False) == ContainerKilled(out_of_memory=False)
+    assert diagnosis.of_container("loading", 1, TABLE, out_of_memory=True) == ContainerKilled(out_of_memory=True)
 
 
 def test_a_cause_in_the_log_is_told_rather_than_the_kill():
-    assert isinstance(diagnosis.of_container(GATE, 137, out_of_memory=False), FreeBelowUtilisation)
+    assert isinstance(diagnosis.of_container(GATE, 137, TABLE, out_of_memory=False), FreeBelowUtilisation)
 
 
 def test_an_unknown_end_keeps_the_lines_that_say_something():
     log = "INFO start\nOSError: cannot read /models/x\n" + "INFO noise\n" * 50
-    problem = diagnosis.of_container(log, 1, out_of_memory=False)
+    problem = diagnosis.of_container(log, 1, TABLE, out_of_memory=False)
     assert problem == ContainerExited(exit_code_of_container=1, lines=("OSError: cannot read /models/x",))
 
 
@@ -82,7 +84,7 @@ def test_an_unknown_end_keeps_the_lines_that_say_something():
     ],
 )
 def test_harmless_lines_are_no_problem(line: str):
-    assert diagnosis.of_log(line) is None
+    assert diagnosis.of_log(line, TABLE) is None
 
 
 @pytest.mark.parametrize(

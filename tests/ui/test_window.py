@@ -89,7 +89,7 @@ def test_the_language_changes_at_once_and_is_remembered(qtbot: QtBot, tmp_path: 
 ENDS = (
     "image:disk_full",
     "weights:wrong_content",
-    "start:unknown_argument",
+    "start:never_healthy",
     "smoke:not_answering",
     "probe:driver_too_old",
 )
@@ -195,9 +195,16 @@ def test_stop_start_and_uninstall_from_the_overview(qtbot: QtBot, tmp_path: Path
 
 
 def test_light_and_dark_differ_and_both_open(qtbot: QtBot, tmp_path: Path) -> None:
-    light = opened(qtbot, tmp_path / "a").shell.grab().toImage().scaled(1, 1).pixelColor(0, 0)
-    dark = opened(qtbot, tmp_path / "b", palette=DARK).shell.grab().toImage().scaled(1, 1).pixelColor(0, 0)
-    assert light.lightness() > 200 > 90 > dark.lightness()
+    light = mean_lightness(opened(qtbot, tmp_path / "a"))
+    dark = mean_lightness(opened(qtbot, tmp_path / "b", palette=DARK))
+    assert light > 200 > 90 > dark
+
+
+def mean_lightness(window: Window) -> int:
+    """Of all pixels, 0 to 255."""
+    whole = window.shell.grab().toImage()
+    one = whole.scaled(1, 1, Qt.AspectRatioMode.IgnoreAspectRatio, Qt.TransformationMode.SmoothTransformation)
+    return one.pixelColor(0, 0).lightness()
 
 
 def test_a_second_window_says_that_the_first_one_installs(qtbot: QtBot, tmp_path: Path) -> None:

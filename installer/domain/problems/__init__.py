@@ -16,12 +16,36 @@ from installer.domain.problems.base import (
     Interrupted,
     Problem,
     Tagged,
+    Treatment,
     snake_case,
 )
-from installer.domain.problems.disk import DiskFull, DiskProblem, NotWritable
+from installer.domain.problems.cards import (
+    BoardNotServed,
+    CardAsleep,
+    CardNameUnknown,
+    CardsDiffer,
+    CardSwitchedOff,
+    CardVariant,
+    HostMemoryBelowCard,
+    LeftoverWorkers,
+    UsesHostMemory,
+    VirtualGpu,
+)
+from installer.domain.problems.disk import (
+    DiskFull,
+    DiskProblem,
+    NotWritable,
+    SlowDisk,
+    SymlinkRefused,
+)
 from installer.domain.problems.docker import (
+    CdiDeviceUnknown,
+    ComposeFlaw,
     ComposeMissing,
     ComposeTooOld,
+    ContainerNameTaken,
+    CredentialHelperMissing,
+    DesktopWithoutGpu,
     DockerProblem,
     EngineDown,
     EngineFailed,
@@ -31,31 +55,41 @@ from installer.domain.problems.docker import (
     EngineNotInstalled,
     EngineNotLinux,
     EngineTimedOut,
+    HealthProgramMissing,
     NoSuchPlatform,
     NvidiaToolkitMissing,
+    OtherDigest,
+    ProgramNotInImage,
+    WslIntegrationOff,
 )
 from installer.domain.problems.graphics_card import (
     CacheNotLaidOut,
     CapabilityTooLow,
     DoesNotFit,
+    DriverCombination,
     DriverLibraryMismatch,
     DriverNotLoaded,
     DriverTooOld,
+    Fp8NotSupported,
     GpuLost,
     GpuMemoryUnknown,
     GpuNotInContainer,
     GpuProblem,
     GpuReadFailed,
     GpuReadTimedOut,
+    KernelMissing,
     MemoryHiddenByWsl2,
     MigNotServed,
+    NoAdapterInWsl,
     NoGpu,
     NoNvidiaDriver,
     NotEnoughFreeMemory,
     NotEnoughHostMemory,
     NothingFits,
+    NotResident,
     NvidiaNoPermission,
     ProfileBlocked,
+    UvaNotAvailable,
 )
 from installer.domain.problems.network import (
     AccessNotGranted,
@@ -65,6 +99,7 @@ from installer.domain.problems.network import (
     ImageUnknown,
     NetworkProblem,
     NotResolvedYet,
+    ProxyRefused,
     RateLimited,
     RegistryDenied,
     RepoUnknown,
@@ -74,6 +109,7 @@ from installer.domain.problems.network import (
     TokenNeeded,
     Truncated,
     Unreachable,
+    WeightsDamaged,
     WrongContent,
 )
 from installer.domain.problems.registry import (
@@ -85,21 +121,52 @@ from installer.domain.problems.registry import (
     SignatureInvalid,
     SigningNotInstalled,
 )
-from installer.domain.problems.smoke import NotAnswering, SmokeFailed, SmokeProblem
+from installer.domain.problems.smoke import (
+    AnswerCutShort,
+    ChatTemplateMissing,
+    ImageUnusable,
+    MediaNotFetched,
+    MediaRefused,
+    NotAnswering,
+    NotReadyYet,
+    ReasoningInAnswer,
+    ReasoningOnly,
+    SmokeFailed,
+    SmokeProblem,
+    VideoFramesMissing,
+)
 from installer.domain.problems.start import (
+    ArchitectureUnknown,
     ContainerExited,
     ContainerKilled,
     ContainerNotOurs,
     CudaOutOfMemory,
     FreeBelowUtilisation,
+    FreeMemoryMoved,
+    JsonArgument,
     KvCacheTooSmall,
     NeverHealthy,
     NoCacheBlocks,
+    OffloadRefused,
     PortTaken,
+    ReadyTimedOut,
     RelaxRefused,
+    SharedMemoryTooSmall,
     StartProblem,
     StateBlocksTooFew,
     UnknownArgument,
+)
+from installer.domain.problems.system import (
+    CauseUnknown,
+    ForeignEncoding,
+    NvmlModuleDoubled,
+    QtLibraryMissing,
+    QtPluginMissing,
+    Quarantined,
+    SystemProblem,
+    ThreadStillRunning,
+    VariableFlaw,
+    WrongThread,
 )
 from installer.domain.problems.usage import (
     AlreadyRunning,
@@ -121,28 +188,44 @@ __all__ = [
     "AccessNotGranted",
     "Action",
     "AlreadyRunning",
+    "AnswerCutShort",
     "AnyProblem",
+    "ArchitectureUnknown",
     "BadArguments",
     "BadChoice",
     "BadToken",
+    "BoardNotServed",
     "Bug",
     "CacheNotLaidOut",
     "Cancelled",
     "CapabilityTooLow",
     "CaptivePortal",
+    "CardAsleep",
     "CardHeldByStack",
+    "CardNameUnknown",
+    "CardSwitchedOff",
+    "CardVariant",
+    "CardsDiffer",
+    "CauseUnknown",
+    "CdiDeviceUnknown",
+    "ChatTemplateMissing",
+    "ComposeFlaw",
     "ComposeMissing",
     "ComposeTooOld",
     "ConsentNeeded",
     "ContainerExited",
     "ContainerKilled",
+    "ContainerNameTaken",
     "ContainerNotOurs",
+    "CredentialHelperMissing",
     "CudaOutOfMemory",
+    "DesktopWithoutGpu",
     "DigestGone",
     "DiskFull",
     "DiskProblem",
     "DockerProblem",
     "DoesNotFit",
+    "DriverCombination",
     "DriverLibraryMismatch",
     "DriverNotLoaded",
     "DriverTooOld",
@@ -157,24 +240,36 @@ __all__ = [
     "EngineTimedOut",
     "EvidenceNotReproduced",
     "FileUnreadable",
+    "ForeignEncoding",
+    "Fp8NotSupported",
     "FreeBelowUtilisation",
+    "FreeMemoryMoved",
     "GpuLost",
     "GpuMemoryUnknown",
     "GpuNotInContainer",
     "GpuProblem",
     "GpuReadFailed",
     "GpuReadTimedOut",
+    "HealthProgramMissing",
+    "HostMemoryBelowCard",
     "ImageUnknown",
+    "ImageUnusable",
     "InstallerError",
     "Interrupted",
+    "JsonArgument",
+    "KernelMissing",
     "KvCacheTooSmall",
+    "LeftoverWorkers",
     "LicenceNotAccepted",
     "LicenceTagMissing",
     "MalformedFile",
+    "MediaNotFetched",
+    "MediaRefused",
     "MemoryHiddenByWsl2",
     "MigNotServed",
     "NetworkProblem",
     "NeverHealthy",
+    "NoAdapterInWsl",
     "NoCacheBlocks",
     "NoGpu",
     "NoNvidiaDriver",
@@ -183,39 +278,66 @@ __all__ = [
     "NotEnoughFreeMemory",
     "NotEnoughHostMemory",
     "NotInstalled",
+    "NotReadyYet",
+    "NotResident",
     "NotResolvedYet",
     "NotServedYet",
     "NotWritable",
     "NothingFits",
     "NvidiaNoPermission",
     "NvidiaToolkitMissing",
+    "NvmlModuleDoubled",
+    "OffloadRefused",
+    "OtherDigest",
     "PortTaken",
     "Problem",
     "ProfileBlocked",
+    "ProgramNotInImage",
+    "ProxyRefused",
+    "QtLibraryMissing",
+    "QtPluginMissing",
+    "Quarantined",
     "RateLimited",
+    "ReadyTimedOut",
+    "ReasoningInAnswer",
+    "ReasoningOnly",
     "RegistryDenied",
     "RegistryExpired",
     "RegistryRecalled",
     "RelaxRefused",
     "RepoUnknown",
     "ServerError",
+    "SharedMemoryTooSmall",
     "SignatureInvalid",
     "SigningNotInstalled",
+    "SlowDisk",
     "SmokeFailed",
     "SmokeProblem",
     "Stalled",
     "StartProblem",
     "StateBlocksTooFew",
+    "SymlinkRefused",
+    "SystemProblem",
     "Tagged",
+    "ThreadStillRunning",
     "TlsNotTrusted",
     "TokenNeeded",
+    "Treatment",
     "Truncated",
     "UnknownArgument",
     "UnknownName",
     "Unreachable",
     "UsageProblem",
+    "UsesHostMemory",
+    "UvaNotAvailable",
+    "VariableFlaw",
+    "VideoFramesMissing",
+    "VirtualGpu",
+    "WeightsDamaged",
     "WindowNotAvailable",
     "WrongContent",
+    "WrongThread",
+    "WslIntegrationOff",
     "kinds",
     "snake_case",
     "to_json",
@@ -305,6 +427,59 @@ AnyProblem = (
     | ContainerNotOurs
     | SmokeFailed
     | NotAnswering
+    | CardsDiffer
+    | CardVariant
+    | CardNameUnknown
+    | VirtualGpu
+    | UsesHostMemory
+    | BoardNotServed
+    | CardAsleep
+    | CardSwitchedOff
+    | LeftoverWorkers
+    | HostMemoryBelowCard
+    | DriverCombination
+    | KernelMissing
+    | Fp8NotSupported
+    | UvaNotAvailable
+    | NotResident
+    | NoAdapterInWsl
+    | DesktopWithoutGpu
+    | WslIntegrationOff
+    | CdiDeviceUnknown
+    | CredentialHelperMissing
+    | ContainerNameTaken
+    | HealthProgramMissing
+    | ProgramNotInImage
+    | OtherDigest
+    | ComposeFlaw
+    | ProxyRefused
+    | WeightsDamaged
+    | SymlinkRefused
+    | SlowDisk
+    | SharedMemoryTooSmall
+    | FreeMemoryMoved
+    | ArchitectureUnknown
+    | OffloadRefused
+    | ReadyTimedOut
+    | JsonArgument
+    | NotReadyYet
+    | ReasoningOnly
+    | ReasoningInAnswer
+    | AnswerCutShort
+    | ChatTemplateMissing
+    | MediaNotFetched
+    | MediaRefused
+    | VideoFramesMissing
+    | ImageUnusable
+    | ForeignEncoding
+    | VariableFlaw
+    | QtLibraryMissing
+    | QtPluginMissing
+    | ThreadStillRunning
+    | WrongThread
+    | Quarantined
+    | NvmlModuleDoubled
+    | CauseUnknown
     | Interrupted
     | Bug
 )
@@ -312,13 +487,27 @@ AnyProblem = (
 
 
 def to_json(problem: Problem) -> dict[str, object]:
-    """Return a Problem as plain JSON values, with its kind, family and exit code."""
+    """Return a Problem as plain JSON values, with its kind, family, exit code and treatment."""
     values: dict[str, object] = msgspec.to_builtins(problem)
-    return values | {"family": problem.family, "exit_code": problem.exit_code, "advice": problem.advice}
+    return values | {
+        "family": problem.family,
+        "exit_code": problem.exit_code,
+        "advice": problem.advice,
+        "treatment": problem.treatment.value,
+    }
 
 
 def kinds() -> tuple[type[Problem], ...]:
     """Return every concrete kind, in the order in which they stand here."""
-    families = (UsageProblem, GpuProblem, DockerProblem, NetworkProblem, DiskProblem, StartProblem, SmokeProblem)
+    families = (
+        UsageProblem,
+        GpuProblem,
+        DockerProblem,
+        NetworkProblem,
+        DiskProblem,
+        StartProblem,
+        SmokeProblem,
+        SystemProblem,
+    )
     found = [kind for family in families for kind in family.__subclasses__()]
     return (*found, Interrupted, Bug)

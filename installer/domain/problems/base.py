@@ -28,6 +28,25 @@ class Action(StrEnum):
     REPORT = "report"
 
 
+class Treatment(StrEnum):
+    """What Slipway does about a Problem by itself, before a person is asked."""
+
+    BLOCK = "block"
+    """Stop, with cause and remedy."""
+
+    FAIL_FAST = "fail_fast"
+    """End a start or a proof that is still running: waiting longer changes nothing."""
+
+    RETRY = "retry"
+    """Do the same once more: it passes."""
+
+    ADAPT = "adapt"
+    """Change the plan or the file, or go around it: nobody has to do anything."""
+
+    WARN = "warn"
+    """Say it and go on."""
+
+
 def snake_case(name: str) -> str:
     """Return a class name as a JSON kind: `DiskFull` is `disk_full`."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
@@ -43,12 +62,23 @@ class Tagged(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=sn
 
 
 class Problem(Tagged, frozen=True, kw_only=True):
-    """A failure or an advice. `exit_code` and `family` belong to the kind, `advice` means that nothing is blocked."""
+    """A failure or an advice. `exit_code` and `family` belong to the kind, `advice` means that nothing is blocked.
+
+    `treated` is what Slipway does about this kind; where that hangs on the figures, `treatment` is overridden.
+    """
 
     family: ClassVar[str] = "bug"
     exit_code: ClassVar[int] = 1
     action: ClassVar[Action] = Action.REPORT
     advice: ClassVar[bool] = False
+    treated: ClassVar[Treatment] = Treatment.BLOCK
+
+    @property
+    def treatment(self) -> Treatment:
+        """Return what Slipway does about this Problem by itself."""
+        if self.advice and self.treated is Treatment.BLOCK:
+            return Treatment.WARN
+        return self.treated
 
     @property
     def command(self) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from installer.domain.problems.base import Action, Problem
+from installer.domain.problems.base import Action, Problem, Treatment
 
 
 class DiskProblem(Problem, frozen=True, kw_only=True):
@@ -27,3 +27,19 @@ class NotWritable(DiskProblem, frozen=True, kw_only=True):
 
     path: str
     reason: str = ""
+
+
+class SymlinkRefused(DiskProblem, frozen=True, kw_only=True):
+    """Windows lets this account make no symbolic links (WinError 1314); Slipway's own download makes none."""
+
+    treated = Treatment.ADAPT
+    path: str
+
+
+class SlowDisk(DiskProblem, frozen=True, kw_only=True):
+    """Weights behind a mount of Windows' disk are read slowly; a volume of the engine is not."""
+
+    advice = True
+    treated = Treatment.ADAPT
+    path: str
+    bytes_per_second: int | None = None

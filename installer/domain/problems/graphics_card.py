@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from installer.domain.problems.base import Action, Problem
+from installer.domain.problems.base import Action, Problem, Treatment
 
 
 class GpuProblem(Problem, frozen=True, kw_only=True):
@@ -46,9 +46,16 @@ class GpuReadTimedOut(GpuProblem, frozen=True, kw_only=True):
 
 
 class GpuLost(GpuProblem, frozen=True, kw_only=True):
-    """The card fell off the bus."""
+    """The card fell off the bus; `running` while a server used it. `xid` is the driver's own number for the fault."""
 
     detail: str = ""
+    xid: int | None = None
+    running: bool = False
+
+    @property
+    def treatment(self) -> Treatment:
+        """A server that lost its card never comes up again."""
+        return Treatment.FAIL_FAST if self.running else Treatment.BLOCK
 
 
 class GpuReadFailed(GpuProblem, frozen=True, kw_only=True):
@@ -71,6 +78,54 @@ class DriverTooOld(GpuProblem, frozen=True, kw_only=True):
     image: str
     image_cuda: str
     wsl2: bool = False
+
+
+class DriverCombination(GpuProblem, frozen=True, kw_only=True):
+    """CUDA 803: libraries of the image and of the driver are mixed up, whatever their age.
+
+    The image's own compatibility libraries came before the driver's (vLLM's images since 0.15, gpustack issue 4678):
+    the ladder puts the driver's first.
+    """
+
+    treated = Treatment.ADAPT
+    cuda_error: int
+    driver: str = ""
+
+
+class KernelMissing(GpuProblem, frozen=True, kw_only=True):
+    """The image has no kernel for this card; `capability` and `needed` are the message's own, such as 120."""
+
+    action = Action.CHOOSE_ANOTHER
+    capability: str = ""
+    needed: str = ""
+    image: str = ""
+
+
+class Fp8NotSupported(GpuProblem, frozen=True, kw_only=True):
+    """This card's kernels cannot read an FP8 cache: below compute capability 8.9 the cache stays in 16 bits."""
+
+    treated = Treatment.ADAPT
+    dtype: str
+
+
+class UvaNotAvailable(GpuProblem, frozen=True, kw_only=True):
+    """vLLM 0.24 to 0.29 want pinned memory, which WSL2 does not give (vllm issue 47387)."""
+
+    action = Action.CHOOSE_ANOTHER
+    release: str = ""
+
+
+class NotResident(GpuProblem, frozen=True, kw_only=True):
+    """WSL2 could not keep memory on the card, although enough of it is free; `code` is its driver's (-12)."""
+
+    treated = Treatment.ADAPT
+    code: int | None = None
+
+
+class NoAdapterInWsl(GpuProblem, frozen=True, kw_only=True):
+    """WSL shows no graphics card at all: driver of Windows too old, WSL 1, or a TCC card."""
+
+    detail: str = ""
 
 
 class CapabilityTooLow(GpuProblem, frozen=True, kw_only=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from installer.domain.problems.base import Action, Problem
+from installer.domain.problems.base import Action, Problem, Treatment
 
 
 class NetworkProblem(Problem, frozen=True, kw_only=True):
@@ -16,6 +16,7 @@ class NetworkProblem(Problem, frozen=True, kw_only=True):
 class Unreachable(NetworkProblem, frozen=True, kw_only=True):
     """A host did not answer: no route, no name, refused, timed out."""
 
+    treated = Treatment.RETRY
     host: str
     detail: str = ""
 
@@ -30,6 +31,7 @@ class TlsNotTrusted(NetworkProblem, frozen=True, kw_only=True):
 class Stalled(NetworkProblem, frozen=True, kw_only=True):
     """A transfer stood still for longer than it may."""
 
+    treated = Treatment.RETRY
     what: str
     seconds: float
 
@@ -43,6 +45,7 @@ class CaptivePortal(NetworkProblem, frozen=True, kw_only=True):
 class ServerError(NetworkProblem, frozen=True, kw_only=True):
     """The host answered with an error of its own."""
 
+    treated = Treatment.RETRY
     host: str
     status: int
 
@@ -50,6 +53,7 @@ class ServerError(NetworkProblem, frozen=True, kw_only=True):
 class RateLimited(NetworkProblem, frozen=True, kw_only=True):
     """The host asks to come back later; `retry_after_s` is what it named, if it did."""
 
+    treated = Treatment.RETRY
     host: str
     retry_after_s: int | None = None
 
@@ -62,9 +66,13 @@ class ImageUnknown(NetworkProblem, frozen=True, kw_only=True):
 
 
 class DigestGone(NetworkProblem, frozen=True, kw_only=True):
-    """The pinned digest was removed from the registry."""
+    """The pinned digest was removed from the registry.
+
+    A digest that nobody named is looked up anew; one that a person named is theirs to change.
+    """
 
     action = Action.CHOOSE_ANOTHER
+    treated = Treatment.ADAPT
     image: str
     digest: str
     tag: str = ""
@@ -112,6 +120,7 @@ class BadToken(NetworkProblem, frozen=True, kw_only=True):
 class WrongContent(NetworkProblem, frozen=True, kw_only=True):
     """A file's content is not what the hub announced; the bad bytes were thrown away."""
 
+    treated = Treatment.RETRY
     file: str
     expected: str
     got: str
@@ -120,6 +129,7 @@ class WrongContent(NetworkProblem, frozen=True, kw_only=True):
 class Truncated(NetworkProblem, frozen=True, kw_only=True):
     """A file ended early again and again."""
 
+    treated = Treatment.RETRY
     file: str
     got_bytes: int
     expected_bytes: int
@@ -129,3 +139,19 @@ class NotResolvedYet(NetworkProblem, frozen=True, kw_only=True):
     """Nothing is known yet of this profile's sources, and the network is not there."""
 
     profile: str
+
+
+class ProxyRefused(NetworkProblem, frozen=True, kw_only=True):
+    """The proxy that is set does not answer, or wants a name and a password; `status` is its answer, if one came."""
+
+    action = Action.CORRECT_INPUT
+    proxy: str
+    status: int | None = None
+
+
+class WeightsDamaged(NetworkProblem, frozen=True, kw_only=True):
+    """A weight file cannot be read: cut short, or a pointer in its place. It is checked and fetched anew."""
+
+    treated = Treatment.RETRY
+    file: str
+    reason: str

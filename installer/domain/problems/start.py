@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from installer.domain.problems.base import Action, Problem
+from installer.domain.problems.base import Action, Problem, Treatment
+
+MOSTLY_FREE_SHARE = 0.8
+"""Below this share of the card that is free, somebody else uses it: closing that helps, taking less does not."""
+
+LEAST_BESIDE_WEIGHTS_GIB = 1.0
+"""What a start needs beside its weights at the very least (activations, CUDA's own context), by public logs."""
 
 
 class StartProblem(Problem, frozen=True, kw_only=True):
@@ -14,8 +20,9 @@ class StartProblem(Problem, frozen=True, kw_only=True):
 
 
 class PortTaken(StartProblem, frozen=True, kw_only=True):
-    """Something listens on the port already."""
+    """Something listens on the port already, or Windows keeps it for itself."""
 
+    treated = Treatment.ADAPT
     action = Action.CHOOSE_ANOTHER
     port: int
     owner: str = ""
@@ -26,15 +33,32 @@ class KvCacheTooSmall(StartProblem, frozen=True, kw_only=True):
 
     action = Action.CHOOSE_ANOTHER
     context: int
-    needed_gib: float
-    available_gib: float
+    needed_gib: float | None
+    available_gib: float | None
     possible_tokens: int | None
+
+    @property
+    def treatment(self) -> Treatment:
+        """Where the engine says which context is possible, that one is tried."""
+        return Treatment.ADAPT if self.possible_tokens else Treatment.BLOCK
 
 
 class NoCacheBlocks(StartProblem, frozen=True, kw_only=True):
-    """Weights and working memory leave nothing for the KV cache."""
+    """Weights and working memory leave nothing for the KV cache.
+
+    `weights_gib` and `share_gib` are what the weights take and what the server may take, where the plan tells.
+    """
 
     action = Action.CHOOSE_ANOTHER
+    weights_gib: float | None = None
+    share_gib: float | None = None
+
+    @property
+    def treatment(self) -> Treatment:
+        """A smaller working set can only help where the weights leave room for one; another share never does."""
+        if self.weights_gib is None or self.share_gib is None:
+            return Treatment.BLOCK
+        return Treatment.ADAPT if self.share_gib - self.weights_gib > LEAST_BESIDE_WEIGHTS_GIB else Treatment.BLOCK
 
 
 class StateBlocksTooFew(StartProblem, frozen=True, kw_only=True):
@@ -43,6 +67,11 @@ class StateBlocksTooFew(StartProblem, frozen=True, kw_only=True):
     action = Action.CHOOSE_ANOTHER
     max_num_seqs: int
     blocks: int
+
+    @property
+    def treatment(self) -> Treatment:
+        """Where there is room for one request at least, as many are asked for as there is room."""
+        return Treatment.ADAPT if self.blocks >= 1 else Treatment.BLOCK
 
 
 class FreeBelowUtilisation(StartProblem, frozen=True, kw_only=True):
@@ -54,6 +83,12 @@ class FreeBelowUtilisation(StartProblem, frozen=True, kw_only=True):
     utilisation: float
     wanted_gib: float
 
+    @property
+    def treatment(self) -> Treatment:
+        """A little short is met by a smaller share; where others hold the card, a smaller share only fails later."""
+        mostly_free = self.total_gib > 0 and self.free_gib / self.total_gib >= MOSTLY_FREE_SHARE
+        return Treatment.ADAPT if mostly_free else Treatment.BLOCK
+
 
 class CudaOutOfMemory(StartProblem, frozen=True, kw_only=True):
     """CUDA ran out of memory; `phase` is weights, profiling, graphs, sampler or request."""
@@ -62,11 +97,23 @@ class CudaOutOfMemory(StartProblem, frozen=True, kw_only=True):
     phase: str
     tried: str = ""
 
+    @property
+    def treatment(self) -> Treatment:
+        """Weights that do not fit never will; a running server that ran full is a proof that failed."""
+        match self.phase:
+            case "weights":
+                return Treatment.BLOCK
+            case "request":
+                return Treatment.FAIL_FAST
+            case _:
+                return Treatment.ADAPT
+
 
 class UnknownArgument(StartProblem, frozen=True, kw_only=True):
-    """The image's program does not know an argument that it was given."""
+    """The image's program does not know an argument that it was given; one of the profile's own is left out."""
 
     action = Action.REPORT
+    treated = Treatment.ADAPT
     arguments: str
 
 
@@ -116,3 +163,48 @@ class ContainerNotOurs(StartProblem, frozen=True, kw_only=True):
 
     action = Action.CORRECT_INPUT
     name: str
+
+
+class SharedMemoryTooSmall(StartProblem, frozen=True, kw_only=True):
+    """A bus error: `/dev/shm` of the container is too small. Slipway's own file asks for 8 GB."""
+
+    treated = Treatment.ADAPT
+    shm_bytes: int | None = None
+
+
+class FreeMemoryMoved(StartProblem, frozen=True, kw_only=True):
+    """Another program gave graphics memory back while vLLM measured; the next start measures right."""
+
+    treated = Treatment.RETRY
+    initial_gib: float
+    current_gib: float
+
+
+class ArchitectureUnknown(StartProblem, frozen=True, kw_only=True):
+    """The image is older than the model: it does not know its architecture."""
+
+    action = Action.CHOOSE_ANOTHER
+    architecture: str
+    release: str = ""
+
+
+class OffloadRefused(StartProblem, frozen=True, kw_only=True):
+    """The image cannot keep weights in main memory with these settings."""
+
+    action = Action.CHOOSE_ANOTHER
+    detail: str = ""
+
+
+class ReadyTimedOut(StartProblem, frozen=True, kw_only=True):
+    """vLLM gave up waiting for its own engine; with more patience the start goes on."""
+
+    treated = Treatment.ADAPT
+    seconds: int
+
+
+class JsonArgument(StartProblem, frozen=True, kw_only=True):
+    """An argument of the server should be JSON and is none: quotes or braces were doubled on the way."""
+
+    treated = Treatment.ADAPT
+    flag: str
+    value: str

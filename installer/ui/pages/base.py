@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QScrollArea, QVBoxLayout, QWidget
 
 from installer.domain.problems import Action, AnyProblem
@@ -23,6 +23,7 @@ MARGIN, WIDEST = 32, 720
 class PageWidget(QWidget):
     """A page of the wizard. `body` takes its content."""
 
+    lookup_wanted = Signal()
     page: ClassVar[Page | None] = None
 
     def __init__(self, conductor: Conductor) -> None:
@@ -36,7 +37,7 @@ class PageWidget(QWidget):
         self.problem_card = ProblemCard(self.mend)
         self.problem_card.hide()
         self.body: QVBoxLayout = column(12)
-        content = _Content()
+        self._content = content = _Content()
         content.setProperty("part", "content")
         content.setMaximumWidth(theme.scaled(WIDEST) + 2 * MARGIN)
         inside = column(16, (MARGIN, MARGIN, MARGIN, MARGIN))
@@ -146,7 +147,7 @@ class PageWidget(QWidget):
     def reveal(self, widget: QWidget) -> None:
         """Scroll until a part of the page can be seen whole; `ensureWidgetVisible` would only care for its cursor."""
         for corner in (widget.rect().bottomLeft(), widget.rect().topLeft()):
-            at = widget.mapTo(self._scroll.widget(), corner)
+            at = widget.mapTo(self._content, corner)
             self._scroll.ensureVisible(at.x(), at.y(), 0, MARGIN)
 
     def retranslate(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QComboBox
@@ -16,7 +17,7 @@ BESIDE = 8
 class DropDown(QComboBox):
     """Its options come as pairs of value and words. `on_choice` is told the value that a person chose."""
 
-    def __init__(self, options: tuple[tuple[str, str], ...], on_choice: Callable[[str], object]) -> None:
+    def __init__(self, options: tuple[tuple[str, str], ...], on_choice: Callable[[Any], object]) -> None:
         super().__init__()
         for value, words in options:
             self.addItem(words, value)
