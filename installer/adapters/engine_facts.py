@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from installer.adapters.engine_endpoint import Endpoint, docker_program, endpoint_of, transport_errors
 from installer.adapters.engine_errors import detail_of, state_of
-from installer.domain.facts import Engine, EngineState
+from installer.domain.facts import Engine, EngineState, Proxy
 from installer.domain.problems import AnyProblem, EngineFailed, InstallerError, UnknownName
+from installer.domain.proxy import without_credentials
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -87,6 +88,17 @@ def _answering(client: APIClient, endpoint: Endpoint) -> Engine:
         memory_bytes=info.get("MemTotal") or None,
         data_root=data_root,
         data_root_free_bytes=local_free_bytes(endpoint.url, info),
+        proxy=_proxy(info),
+    )
+
+
+def _proxy(info: dict[str, Any]) -> Proxy:
+    """Return the proxy that the engine pulls through. Go, in which it is written, never asks one for the loopback."""
+    return Proxy(
+        http=without_credentials(str(info.get("HttpProxy") or "")),
+        https=without_credentials(str(info.get("HttpsProxy") or "")),
+        no_proxy=str(info.get("NoProxy") or ""),
+        reaches_loopback=False,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 
-from installer.cli import act, arguments, look, registry
+from installer.cli import act, arguments, ask, look, registry, token
 from installer.cli.output import Output
 from installer.cli.session import Session
 from installer.domain.problems import AnyProblem, Bug, Cancelled, InstallerError, Interrupted
@@ -22,9 +22,12 @@ VERBS: Mapping[str | None, Callable[[Session], int]] = {
     "window": look.no_window,
     "start": act.start_stack,
     "stop": act.stop_stack,
+    "ask": ask.ask,
     "smoke": act.smoke,
+    "report": look.write_report,
     "uninstall": act.uninstall,
     "registry": registry.registry,
+    "token": token.token,
 }
 
 

@@ -112,6 +112,23 @@ class Nvidia(_Fact, frozen=True, kw_only=True):
     detail: str = ""
 
 
+class Proxy(_Fact, frozen=True, kw_only=True):
+    """The proxies that programs on one side go through, without name and password; "" means none.
+
+    `reaches_loopback` tells that requests to 127.0.0.1 would go to the proxy, too; None where nobody looked.
+    """
+
+    http: str = ""
+    https: str = ""
+    no_proxy: str = ""
+    reaches_loopback: bool | None = None
+
+    @property
+    def shown(self) -> str:
+        """Return the proxy that a download goes through, "" where there is none."""
+        return self.https or self.http
+
+
 class EngineState(StrEnum):
     """Whether a container engine answers, and if not, which of the different reasons it is."""
 
@@ -127,7 +144,8 @@ class EngineState(StrEnum):
 class Engine(_Fact, frozen=True, kw_only=True):
     """The container engine behind the context in force. `api_version` is as Docker writes it, such as 1.44.
 
-    `nvidia_hook` tells that NVIDIA's toolkit is installed beside an engine on this very host.
+    `nvidia_hook` tells that NVIDIA's toolkit is installed beside an engine on this very host. `proxy` is the engine's
+    own, through which it pulls.
     """
 
     state: EngineState
@@ -148,6 +166,7 @@ class Engine(_Fact, frozen=True, kw_only=True):
     memory_bytes: int | None = None
     data_root: str = ""
     data_root_free_bytes: int | None = None
+    proxy: Proxy = Proxy()
     detail: str = ""
 
     @property
@@ -180,7 +199,7 @@ class Compose(_Fact, frozen=True, kw_only=True):
 
 
 class Host(_Fact, frozen=True, kw_only=True):
-    """The computer itself. `wsl2` is true inside a WSL2 distribution."""
+    """The computer itself. `wsl2` is true inside a WSL2 distribution, `proxy` is that of this user's programs."""
 
     system: str
     release: str = ""
@@ -189,6 +208,7 @@ class Host(_Fact, frozen=True, kw_only=True):
     ram_available_bytes: int | None = None
     wsl2: bool = False
     desktop_session: bool = False
+    proxy: Proxy = Proxy()
 
 
 class Folder(_Fact, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from installer.domain import problems as p
-from installer.text import docker, driver, graphics_card, hub, network, own, registry, start, usage
+from installer.text import ask, docker, driver, graphics_card, hub, network, own, proxy, registry, start, usage
 from installer.text.voice import ProblemText, Voice
 
 
@@ -36,6 +36,14 @@ def words_for(problem: p.AnyProblem, t: Voice) -> ProblemText:  # noqa: C901 - a
             return usage.already_running(problem, t)
         case p.CardHeldByStack():
             return usage.card_held_by_stack(problem, t)
+        case p.NoTokenStore():
+            return usage.no_token_store(problem, t)
+        case p.PicturesNotRead():
+            return ask.pictures_not_read(problem, t)
+        case p.PictureUnreadable():
+            return ask.picture_unreadable(problem, t)
+        case p.BeyondContext():
+            return ask.beyond_context(problem, t)
         case p.NotServedYet():
             return registry.not_served_yet(problem, t)
         case p.EvidenceNotReproduced():
@@ -146,6 +154,12 @@ def words_for(problem: p.AnyProblem, t: Voice) -> ProblemText:  # noqa: C901 - a
             return network.truncated(problem, t)
         case p.NotResolvedYet():
             return network.not_resolved_yet(problem, t)
+        case p.EngineWithoutProxy():
+            return proxy.engine_without_proxy(problem, t)
+        case p.ProxyInEngineOnly():
+            return proxy.proxy_in_engine_only(problem, t)
+        case p.LoopbackThroughProxy():
+            return proxy.loopback_through_proxy(problem, t)
         case p.DiskFull():
             return own.disk_full(problem, t)
         case p.NotWritable():
@@ -174,10 +188,16 @@ def words_for(problem: p.AnyProblem, t: Voice) -> ProblemText:  # noqa: C901 - a
             return start.relax_refused(problem, t)
         case p.ContainerNotOurs():
             return start.container_not_ours(problem, t)
+        case p.ServerNotRunning():
+            return ask.server_not_running(problem, t)
         case p.SmokeFailed():
             return own.smoke_failed(problem, t)
         case p.NotAnswering():
             return own.not_answering(problem, t)
+        case p.AnswerRefused():
+            return ask.answer_refused(problem, t)
+        case p.AnswerBroken():
+            return ask.answer_broken(t)
         case p.Interrupted():
             return own.interrupted(t)
         case p.Bug():

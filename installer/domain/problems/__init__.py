@@ -8,6 +8,14 @@ from __future__ import annotations
 
 import msgspec
 
+from installer.domain.problems.ask import (
+    AnswerBroken,
+    AnswerRefused,
+    BeyondContext,
+    PicturesNotRead,
+    PictureUnreadable,
+    ServerNotRunning,
+)
 from installer.domain.problems.base import (
     Action,
     Bug,
@@ -76,6 +84,7 @@ from installer.domain.problems.network import (
     Unreachable,
     WrongContent,
 )
+from installer.domain.problems.proxy import EngineWithoutProxy, LoopbackThroughProxy, ProxyInEngineOnly
 from installer.domain.problems.registry import (
     EvidenceNotReproduced,
     LicenceTagMissing,
@@ -112,6 +121,7 @@ from installer.domain.problems.usage import (
     LicenceNotAccepted,
     MalformedFile,
     NotInstalled,
+    NoTokenStore,
     UnknownName,
     UsageProblem,
     WindowNotAvailable,
@@ -121,10 +131,13 @@ __all__ = [
     "AccessNotGranted",
     "Action",
     "AlreadyRunning",
+    "AnswerBroken",
+    "AnswerRefused",
     "AnyProblem",
     "BadArguments",
     "BadChoice",
     "BadToken",
+    "BeyondContext",
     "Bug",
     "CacheNotLaidOut",
     "Cancelled",
@@ -155,6 +168,7 @@ __all__ = [
     "EngineNotInstalled",
     "EngineNotLinux",
     "EngineTimedOut",
+    "EngineWithoutProxy",
     "EvidenceNotReproduced",
     "FileUnreadable",
     "FreeBelowUtilisation",
@@ -170,6 +184,7 @@ __all__ = [
     "KvCacheTooSmall",
     "LicenceNotAccepted",
     "LicenceTagMissing",
+    "LoopbackThroughProxy",
     "MalformedFile",
     "MemoryHiddenByWsl2",
     "MigNotServed",
@@ -179,6 +194,7 @@ __all__ = [
     "NoGpu",
     "NoNvidiaDriver",
     "NoSuchPlatform",
+    "NoTokenStore",
     "NotAnswering",
     "NotEnoughFreeMemory",
     "NotEnoughHostMemory",
@@ -189,9 +205,12 @@ __all__ = [
     "NothingFits",
     "NvidiaNoPermission",
     "NvidiaToolkitMissing",
+    "PictureUnreadable",
+    "PicturesNotRead",
     "PortTaken",
     "Problem",
     "ProfileBlocked",
+    "ProxyInEngineOnly",
     "RateLimited",
     "RegistryDenied",
     "RegistryExpired",
@@ -199,6 +218,7 @@ __all__ = [
     "RelaxRefused",
     "RepoUnknown",
     "ServerError",
+    "ServerNotRunning",
     "SignatureInvalid",
     "SigningNotInstalled",
     "SmokeFailed",
@@ -234,6 +254,10 @@ AnyProblem = (
     | NotInstalled
     | AlreadyRunning
     | CardHeldByStack
+    | NoTokenStore
+    | PicturesNotRead
+    | PictureUnreadable
+    | BeyondContext
     | NotServedYet
     | EvidenceNotReproduced
     | LicenceTagMissing
@@ -289,6 +313,9 @@ AnyProblem = (
     | WrongContent
     | Truncated
     | NotResolvedYet
+    | EngineWithoutProxy
+    | ProxyInEngineOnly
+    | LoopbackThroughProxy
     | DiskFull
     | NotWritable
     | PortTaken
@@ -303,8 +330,11 @@ AnyProblem = (
     | NeverHealthy
     | RelaxRefused
     | ContainerNotOurs
+    | ServerNotRunning
     | SmokeFailed
     | NotAnswering
+    | AnswerRefused
+    | AnswerBroken
     | Interrupted
     | Bug
 )
