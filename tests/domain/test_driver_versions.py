@@ -25,7 +25,6 @@ def too_old(cuda: str, *, windows: bool) -> DriverTooOld:
         ("13.0", True, "580"),
         ("13.9", False, ""),
         ("13.9", True, ""),
-        ("", False, ""),
     ],
 )
 def test_the_first_driver_of_a_cuda_version(cuda: str, windows: bool, needed: str) -> None:
