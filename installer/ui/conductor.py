@@ -172,6 +172,7 @@ class Conductor(Workroom):
     def close(self, wait_seconds: float) -> bool:
         """Cancel what goes on and wait for it; say whether everything has ended."""
         self.cancel()
+        self.closing.emit()
         ended = self.bridge.wait(wait_seconds)
         self.bridge.close()
         if self._to_keep is not None:
