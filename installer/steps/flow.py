@@ -152,7 +152,7 @@ def chose(flow: Flow, **changes: Any) -> Flow:
         return flow
     changed = replace(flow, choices=choices, not_resolved=None)
     if choices.gpu_uuid != flow.choices.gpu_uuid:
-        changed = _offering(changed)
+        changed = _offering(replace(changed, card_gone=False))
     if changed.profile != flow.profile:
         changed = replace(changed, choices=_for_profile(changed, changes))
     return _decided(changed if set(changes) == {"language"} else replace(changed, goal=None))
@@ -162,6 +162,8 @@ def forward(flow: Flow) -> Flow:
     """Go to the next page if this one lets go, otherwise stay. Who goes on from a recommended model has chosen it."""
     if flow.at_overview or flow.page is Page.DONE or not standing(flow).valid:
         return flow
+    if flow.page is Page.CARD:
+        flow = replace(flow, card_gone=False)
     if flow.page is Page.MODEL:
         flow = replace(flow, choices=msgspec.structs.replace(flow.choices, profile=flow.profile))
     return replace(flow, page=PAGES[len(flow.history) + 1], goal=None)
@@ -211,11 +213,17 @@ def _afresh(flow: Flow) -> Flow:
 
 
 def _judged_anew(flow: Flow) -> Flow:
-    """Judge everything from the facts, without a chosen card that is not there any more."""
+    """Judge everything from the facts. A chosen card that is not there any more leads back to its page."""
     card = flow.choices.gpu_uuid
     if card is not None and flow.facts is not None and flow.facts.gpu(card) is None:
-        flow = replace(flow, choices=msgspec.structs.replace(flow.choices, gpu_uuid=None))
+        choices = msgspec.structs.replace(flow.choices, gpu_uuid=None)
+        flow = replace(flow, choices=choices, card_gone=True, page=_at_most_card(flow.page))
+        flow = replace(flow, goal=_at_most_card(flow.goal) if flow.goal else None)
     return _decided(_offering(flow))
+
+
+def _at_most_card(page: Page) -> Page:
+    return min(page, Page.CARD, key=PAGES.index)
 
 
 def _offering(flow: Flow) -> Flow:

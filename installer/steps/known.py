@@ -30,7 +30,8 @@ class Flow:
 
     `goal` is the page to which a bookmark leads, as long as what it takes is still being read. `default_folder` is
     where weights lie unless `choices.folder` says otherwise. `running` is the plan of a server of ours that holds
-    memory now and makes room for another: `facts` are without it. `answer` is what the network said of the profile.
+    memory now and makes room for another: `facts` are without it. `card_gone` says that the chosen card is not there
+    any more, until a person has seen it. `answer` is what the network said of the profile.
     `plan` is there also where nothing but consent to a licence is missing; `refusal` names it then.
 
     `not_read`, `not_resolved` and `failure` are why the last reading, question to the network and installation ended
@@ -44,6 +45,7 @@ class Flow:
     default_folder: str | None = None
     facts: Facts | None = None
     running: Plan | None = None
+    card_gone: bool = False
     offers: tuple[Offer, ...] = ()
     answer: Answer | None = None
     plan: Plan | None = None

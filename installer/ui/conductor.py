@@ -19,13 +19,15 @@ from installer.domain.plan import Plan
 from installer.domain.problems import AnyProblem, InstallerError
 from installer.steps import flow as flows
 from installer.steps import install as installing
-from installer.steps import resolving
+from installer.steps import resolving, speed
 from installer.steps.bookmark import Bookmark, Page
+from installer.steps.cancel import Cancel
 from installer.steps.flow import Answer, Flow
 from installer.steps.home import read_bytes
 from installer.steps.install import Installed
 from installer.steps.lifecycle import Status
 from installer.steps.planning import plan_to_install
+from installer.steps.speed import Estimate
 from installer.text import Language, Text
 from installer.ui.keeper import Keeper, Look
 from installer.ui.options import Options
@@ -55,6 +57,10 @@ class Conductor(Workroom):
         self._kept: Bookmark | None = None
         self._to_keep: Bookmark | None = None
         self._keeping = False
+        self._measured: Plan | None = None
+        self._expected: Estimate | None = None
+        self._line = Cancel()
+        self.closing.connect(self._line.set)
 
     @property
     def status(self) -> Status | None:
@@ -121,6 +127,22 @@ class Conductor(Workroom):
             self._set(flows.resolved(self._known, answer))
 
         self.work("resolving", lambda: self._asked(flow), take, self._fail(flows.unresolved))
+
+    def expected(self, plan: Plan) -> Estimate | None:
+        """Return how long the download of a plan will take; None as long as the line is being measured, or cannot be."""
+        if self._measured is not plan:
+            self._measured, self._expected = plan, None
+            self.bridge.run(
+                lambda: speed.estimate(plan, self.ports, self._line),
+                lambda told: self._take_estimate(plan, told),
+                _quiet,
+            )
+        return self._expected
+
+    def _take_estimate(self, plan: Plan, told: Estimate | None) -> None:
+        if self._measured is plan and told is not None:
+            self._expected = told
+            self.flow_changed.emit()
 
     def forward(self) -> None:
         """Go on; from the first page as soon as the machine was read."""
@@ -275,3 +297,7 @@ class Conductor(Workroom):
 
     def _take_removed(self) -> None:
         self._set(flows.removed(self._known))
+
+
+def _quiet(_: BaseException) -> None:
+    """Say nothing: a line that cannot be measured shows when something is fetched."""

@@ -295,7 +295,15 @@ def test_a_card_that_is_gone_is_no_choice_any_more() -> None:
     flow = at(Page.CARD, "two-cards-16-and-32gb")
     assert flow.facts is not None
     flow = flows.chose(flow, gpu_uuid=flow.facts.nvidia.gpus[1].uuid)
-    assert flows.seen(flow, recorded("rtx-5090-linux")).choices.gpu_uuid is None
+    flow = flows.seen(walked(flow, Page.OPTIONS), recorded("rtx-5090-linux"))
+    assert (flow.page, flow.choices.gpu_uuid, flow.card_gone) == (Page.CARD, None, True)
+    assert not flows.forward(flow).card_gone, "it was seen"
+
+
+def test_a_card_that_is_gone_since_the_last_time_opens_its_page() -> None:
+    left = at(Page.SUMMARY, "two-cards-16-and-32gb", gpu_uuid=UUIDS[1])
+    flow = flows.seen(flows.opened(shipped_registry(), flows.bookmark(left)), recorded("rtx-5090-linux"))
+    assert (flow.page, flow.goal, flow.card_gone) == (Page.CARD, None, True)
 
 
 def test_memory_that_is_taken_meanwhile_leads_back_to_the_page_that_no_longer_lets_go() -> None:

@@ -247,3 +247,15 @@ def test_larger_text_makes_a_larger_window_where_there_is_room(qtbot: QtBot, tmp
     window = opened(qtbot, tmp_path)
     room = window.shell.screen().availableSize()
     assert window.shell.size() == QSize(1440, 1020).boundedTo(room).expandedTo(QSize(860, 600))
+
+
+def test_a_chosen_card_that_was_taken_out_is_said_on_its_page(qtbot: QtBot, tmp_path: Path) -> None:
+    first = opened(qtbot, tmp_path, machine="two-cards-16-and-32gb")
+    first.shell.conductor.choose(gpu_uuid=recorded("two-cards-16-and-32gb").nvidia.gpus[1].uuid)
+    first.go_to(Page.OPTIONS)
+    again = opened(qtbot, tmp_path, machine="rtx-4060-8gb")
+    page: Any = again.shell.current
+    assert (again.page, page._gone.isVisible()) == (Page.CARD, True)
+    again.go_on()
+    again.shell.conductor.back()
+    assert not page._gone.isVisible()

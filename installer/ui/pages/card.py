@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QButtonGroup
 
-from installer.domain import checks
 from installer.domain.facts import Nvidia
 from installer.domain.problems import AnyProblem
 from installer.steps.bookmark import Page
@@ -18,6 +17,7 @@ from installer.text import views as words
 from installer.ui.conductor import Conductor
 from installer.ui.pages.base import PageWidget
 from installer.ui.widgets.basics import Button, Icon, Label, add, clear, column, row
+from installer.ui.widgets.cards import Card
 from installer.ui.widgets.choices import ChoiceCard
 from installer.ui.widgets.memory_bar import MemoryBar, Segment
 
@@ -31,7 +31,12 @@ class CardPage(PageWidget):
 
     def __init__(self, conductor: Conductor) -> None:
         super().__init__(conductor)
+        self._gone, self._gone_words = Card("advice"), Label()
+        line = row(Icon("info", "warn"), self._gone_words)
+        line.setStretch(1, 1)
+        self._gone.box.addLayout(line)
         self._cards = column(12)
+        self.body.addWidget(self._gone)
         self.body.addLayout(self._cards)
         self._group = QButtonGroup(self)
         self._shown: dict[str, _GpuCard] = {}
@@ -50,18 +55,13 @@ class CardPage(PageWidget):
     def hideEvent(self, event: object) -> None:
         self._timer.stop()
 
-    @property
-    def error(self) -> AnyProblem | None:
-        """Say what is wrong with card or driver; without one, the trial on the processor is still possible."""
-        if self.conductor.problem is not None or self.flow is None or self.flow.facts is None:
-            return self.conductor.problem
-        found = checks.nvidia(self.flow.facts)
-        return found[0] if found else None
-
     def retranslate(self) -> None:
         _ = self.text.gettext
         self.title.setText(_("Graphics card"))
         self._again.say(_("Check again"))
+        self._gone_words.setText(
+            _("The card that had been chosen is not there any more. Look whether what is here is what you want to use.")
+        )
 
     def show_flow(self) -> None:
         flow = self.flow
@@ -72,6 +72,7 @@ class CardPage(PageWidget):
             self._rebuild(gpus)
         for gpu in gpus:
             self._shown[gpu.uuid].show_gpu(gpu, flow, self.text, only=len(gpus) == 1)
+        self._gone.setVisible(flow.card_gone)
         self.lead.say(self._lead(gpus))
         self._driver.say(self._driver_words(flow.facts.nvidia))
 

@@ -9,7 +9,6 @@ from PySide6.QtWidgets import QButtonGroup, QSlider, QVBoxLayout
 
 from installer.domain.memory import Verdict
 from installer.domain.offers import Offer
-from installer.domain.problems import AnyProblem
 from installer.domain.registry import Task
 from installer.steps.bookmark import Page
 from installer.steps.flow import Flow
@@ -53,11 +52,6 @@ class ModelPage(PageWidget):
         self.body.addWidget(wrapping(self._others))
         self.body.addLayout(self._rest)
         self._drawn: tuple[object, ...] = ()
-
-    @property
-    def error(self) -> AnyProblem | None:
-        """Say what stands against the chosen profile only where it is shown here."""
-        return self.conductor.problem if self.flow is None or self.flow.profile is None else super().error
 
     def retranslate(self) -> None:
         _ = self.text.gettext
