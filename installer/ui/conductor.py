@@ -17,6 +17,7 @@ from installer.domain.choices import Choices
 from installer.domain.facts import Nvidia
 from installer.domain.plan import Plan
 from installer.domain.problems import AnyProblem, InstallerError
+from installer.domain.sources import WeightsSource
 from installer.steps import flow as flows
 from installer.steps import install as installing
 from installer.steps import resolving, speed
@@ -57,7 +58,7 @@ class Conductor(Workroom):
         self._kept: Bookmark | None = None
         self._to_keep: Bookmark | None = None
         self._keeping = False
-        self._measured: Plan | None = None
+        self._measured: WeightsSource | None = None
         self._expected: Estimate | None = None
         self._line = Cancel()
         self.closing.connect(self._line.set)
@@ -129,18 +130,17 @@ class Conductor(Workroom):
         self.work("resolving", lambda: self._asked(flow), take, self._fail(flows.unresolved))
 
     def expected(self, plan: Plan) -> Estimate | None:
-        """Return how long the download of a plan will take; None as long as the line is being measured, or cannot be."""
-        if self._measured is not plan:
-            self._measured, self._expected = plan, None
-            self.bridge.run(
-                lambda: speed.estimate(plan, self.ports, self._line),
-                lambda told: self._take_estimate(plan, told),
-                _quiet,
-            )
+        """Return how long a download will take; None while the line is being measured, and where it cannot be."""
+        if self._measured != plan.weights:
+            self._measured, self._expected = plan.weights, None
+            self.bridge.run(lambda: self._measure(plan), lambda told: self._take_estimate(plan, told), _quiet)
         return self._expected
 
+    def _measure(self, plan: Plan) -> Estimate | None:
+        return speed.estimate(plan, self.ports, self._line)
+
     def _take_estimate(self, plan: Plan, told: Estimate | None) -> None:
-        if self._measured is plan and told is not None:
+        if self._measured == plan.weights and told is not None:
             self._expected = told
             self.flow_changed.emit()
 

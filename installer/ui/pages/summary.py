@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QTimer
 
+from installer.domain.plan import Plan
 from installer.domain.problems import AnyProblem, LicenceNotAccepted
 from installer.steps.bookmark import Page
 from installer.steps.views import Summary, summary
