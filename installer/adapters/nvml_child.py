@@ -9,6 +9,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -36,6 +37,10 @@ _ASK_THE_OLDER_FORM = {
 # nvmlDriverModel_t; 1 is called WDM there and shown as TCC everywhere else.
 _DRIVER_MODELS = {pynvml.NVML_DRIVER_WDDM: "WDDM", pynvml.NVML_DRIVER_WDM: "TCC", pynvml.NVML_DRIVER_MCDM: "MCDM"}
 
+PCI_DEVICES = Path("/sys/bus/pci/devices")
+_NVIDIA, _DISPLAYS = "0x10de", ("0x0300", "0x0302")
+"""A PCI vendor, and the classes of cards with and without an output for a screen."""
+
 Say = Callable[[Line], None]
 
 
@@ -59,11 +64,12 @@ def main() -> int:
 
 
 def _read(say: Say) -> None:
+    asleep = cards_asleep(PCI_DEVICES)  # before NVML wakes them
     pynvml.nvmlInit()
     say(Driver(version=_driver_version(), cuda=_cuda_version()))
     for index in range(pynvml.nvmlDeviceGetCount()):
         try:
-            say(Card(gpu=_CardReader(index, say).read()))
+            say(Card(gpu=_CardReader(index, say, asleep).read()))
         except pynvml.NVMLError as error:
             say(LostCard(index=index, code=error.value, text=str(error)))
     say(Done())
@@ -84,12 +90,42 @@ def _cuda_version() -> tuple[int, int] | None:
     return version // 1000, version % 1000 // 10
 
 
+def cards_asleep(devices: Path) -> frozenset[tuple[int, int, int]]:
+    """Return domain, bus and device of NVIDIA's cards that Linux has put to sleep; asking wakes none of them.
+
+    Source: the kernel's Documentation/ABI/testing/sysfs-devices-power. Other systems do not tell, so that none sleeps.
+    """
+    return frozenset(_pci_place(card.name) for card in devices.glob("*:*:*.0") if _is_nvidia(card) and _sleeps(card))
+
+
+def _is_nvidia(device: Path) -> bool:
+    return _word(device / "vendor") == _NVIDIA and _word(device / "class").startswith(_DISPLAYS)
+
+
+def _sleeps(device: Path) -> bool:
+    return _word(device / "power" / "runtime_status") in ("suspended", "suspending")
+
+
+def _word(file: Path) -> str:
+    try:
+        return file.read_text("ascii").strip()
+    except (OSError, ValueError):
+        return ""
+
+
+def _pci_place(name: str) -> tuple[int, int, int]:
+    """Read a place as sysfs names it, such as 0000:01:00.0."""
+    domain, bus, device = name.removesuffix(".0").split(":")
+    return int(domain, 16), int(bus, 16), int(device, 16)
+
+
 class _CardReader:
     """Asks one card. A question without an answer is a Missing; only a card that is gone raises NVMLError."""
 
-    def __init__(self, index: int, say: Say) -> None:
+    def __init__(self, index: int, say: Say, asleep: frozenset[tuple[int, int, int]] = frozenset()) -> None:
         self._index = index
         self._say = say
+        self._all_asleep = asleep
         self._handle = pynvml.nvmlDeviceGetHandleByIndex(index)
 
     def read(self) -> Gpu:
@@ -105,6 +141,7 @@ class _CardReader:
             mig_enabled=self._mig_enabled(),
             # A card that is there and has no memory of its own to tell of shares the computer's: GB10, Jetson.
             unified_memory=memory is Missing.NOT_SUPPORTED,
+            asleep=self._was_asleep(),
             processes=self._processes(),
         )
 
@@ -147,6 +184,12 @@ class _CardReader:
     def _mig_enabled(self) -> bool:
         modes = self._ask(pynvml.nvmlDeviceGetMigMode, self._handle)
         return not isinstance(modes, Missing) and modes[0] == pynvml.NVML_DEVICE_MIG_ENABLE
+
+    def _was_asleep(self) -> bool:
+        if not self._all_asleep:
+            return False
+        place = self._ask(pynvml.nvmlDeviceGetPciInfo, self._handle)
+        return not isinstance(place, Missing) and (place.domain, place.bus, place.device) in self._all_asleep
 
     def _processes(self) -> tuple[GpuProcess, ...] | Missing:
         """List each process once: one that computes and draws is in both of NVML's lists."""

@@ -69,7 +69,8 @@ class GpuProcess(_Fact, frozen=True, kw_only=True):
 class Gpu(_Fact, frozen=True, kw_only=True):
     """One graphics card as NVML shows it; addressed by UUID, since NVML's order is not CUDA's.
 
-    `driver_model` is WDDM, TCC, MCDM or a Missing, which is a text of its own kind.
+    `driver_model` is WDDM, TCC, MCDM or a Missing, which is a text of its own kind. `asleep` says that the card had
+    been put to sleep to save power and that reading it woke it: who reads it again and again keeps it awake.
     """
 
     index: int
@@ -80,6 +81,7 @@ class Gpu(_Fact, frozen=True, kw_only=True):
     driver_model: str = Missing.NOT_SUPPORTED
     mig_enabled: bool = False
     unified_memory: bool = False
+    asleep: bool = False
     processes: tuple[GpuProcess, ...] | Missing = ()
     cuda: CudaMemory | None = None
 

@@ -106,13 +106,14 @@ def offers(facts: Facts, registry: Registry, gpu_uuid: str | None = None) -> tup
     They are ordered by task (chat before pictures), then by fit, then by the evidence for this class of card, then by
     quality. The first that fits and may be recommended carries `recommended`.
     """
-    judged = [_with_levers(_best(facts, registry, name, gpu_uuid), facts, registry) for name in registry.profiles]
+    judged = [with_levers(_best(facts, registry, name, gpu_uuid), facts, registry) for name in registry.profiles]
     ordered = sorted(judged, key=lambda offer: _rank(offer, registry))
     chosen = next((o.profile for o in ordered if _may_recommend(o, registry)), None)
     return tuple(msgspec.structs.replace(o, recommended=o.profile == chosen) for o in ordered)
 
 
-def _with_levers(offered: Offer, facts: Facts, registry: Registry) -> Offer:
+def with_levers(offered: Offer, facts: Facts, registry: Registry) -> Offer:
+    """Return an offer with everything that a person could turn to gain memory."""
     gpu = facts.gpu(offered.gpu_uuid) if offered.gpu_uuid else None
     if offered.fit is None or gpu is None:
         return offered

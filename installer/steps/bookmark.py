@@ -23,8 +23,11 @@ class Page(StrEnum):
     DONE = "done"
 
 
+PAGES = tuple(Page)
+
+
 class Bookmark(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where a person was and what had been chosen."""
+    """The page on which a person was, and all that had been chosen."""
 
     page: Page
     choices: Choices

@@ -29,6 +29,7 @@ from typing import TypeVar
 import msgspec
 from filelock import FileLock, Timeout
 
+from installer.domain import choices as choice_rules
 from installer.domain import plan as plans
 from installer.domain.calibration import StartFigures
 from installer.domain.facts import Calibration
@@ -53,6 +54,11 @@ class Created(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     name: str
 
 
+def full_path(named: str) -> str:
+    """Return the whole path of a folder that a person named, with ~ for their own."""
+    return str(Path(named).expanduser().absolute())
+
+
 class Home:
     """The folder of one installation."""
 
@@ -66,7 +72,7 @@ class Home:
 
     def weights_folder(self, named: str | None) -> str:
         """Return where weights lie: in the folder that a person named, else in the home."""
-        return str(Path(named).expanduser().absolute()) if named else str(self.models)
+        return full_path(named) if named else str(self.models)
 
     def stack(self, name: str) -> StackHome:
         """Return the part of the home that belongs to one stack."""
@@ -111,21 +117,21 @@ class Home:
                     draft.unlink()
 
     def bookmark(self) -> Bookmark | None:
-        """Return where the wizard was left, or None; a file that cannot be read is no bookmark."""
+        """Return where the wizard was left, or None; a file that cannot be used is kept aside as `.broken`."""
+        path = self.folder / "wizard.json"
         try:
-            return _read(self.folder / "wizard.json", Bookmark)
+            found = _read(path, Bookmark)
+            if found is not None:
+                choice_rules.check(found.choices)
         except InstallerError:
+            with contextlib.suppress(OSError):
+                path.replace(path.with_name(f"{path.name}.broken"))
             return None
+        return found
 
     def save_bookmark(self, bookmark: Bookmark) -> None:
-        """Keep where the wizard is."""
+        """Keep where the wizard is. Raises InstallerError(NotWritable or DiskFull)."""
         write_atomically(self.folder / "wizard.json", _json(bookmark))
-
-    def forget_bookmark(self) -> None:
-        """Begin at the first page the next time."""
-        bookmark = self.folder / "wizard.json"
-        with _writing(bookmark):
-            bookmark.unlink(missing_ok=True)
 
     def calibrations(self) -> tuple[Calibration, ...]:
         """Return what the starts on this machine taught; a file that cannot be read taught nothing."""

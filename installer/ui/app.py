@@ -11,10 +11,11 @@ from PySide6.QtCore import QLibraryInfo, QTimer, QTranslator
 from PySide6.QtWidgets import QApplication
 
 from installer.text import Text, choose_language
-from installer.ui import theme
-from installer.ui.conductor import Conductor, problem_of
+from installer.ui import text_size, theme
+from installer.ui.conductor import Conductor
 from installer.ui.options import Options
 from installer.ui.shell import Shell
+from installer.ui.workroom import problem_of
 
 
 def run(options: Options) -> int:
@@ -23,6 +24,7 @@ def run(options: Options) -> int:
     assert isinstance(application, QApplication)
     application.setApplicationName("Slipway")
     application.setDesktopFileName("slipway")
+    theme.set_text_scale(text_size.of_the_system())
     theme.use(theme.Theme())
     shell = open_window(options)
     shell.show()

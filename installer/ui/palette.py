@@ -25,6 +25,8 @@ class Palette:
     kv: str
     overhead: str
     hidden: str
+    new_line: str
+    gone_line: str
 
 
 LIGHT = Palette(
@@ -44,6 +46,8 @@ LIGHT = Palette(
     kv="#5B8DEF",
     overhead="#9DB8EA",
     hidden="#7F8796",
+    new_line="#E4F3E8",
+    gone_line="#FBEAE8",
 )
 
 DARK = Palette(
@@ -63,6 +67,8 @@ DARK = Palette(
     kv="#5D86C9",
     overhead="#43608F",
     hidden="#6C7482",
+    new_line="#1C3326",
+    gone_line="#41262A",
 )
 
 

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QCloseEvent, QIcon, QKeySequence, QShortcut
-from PySide6.QtWidgets import QLineEdit, QMainWindow, QMessageBox, QPushButton, QSizePolicy, QStackedWidget, QWidget
+from PySide6.QtWidgets import (
+    QLineEdit,
+    QMainWindow,
+    QMessageBox,
+    QPushButton,
+    QSizePolicy,
+    QStackedWidget,
+    QWidget,
+)
 
 from installer.domain.problems import RelaxRefused
 from installer.steps.bookmark import Page
 from installer.ui import theme
 from installer.ui.conductor import Conductor
 from installer.ui.icons import pixmap
-from installer.ui.pages.base import PageWidget
+from installer.ui.languages import LANGUAGES
+from installer.ui.pages.base import PageWidget, page_name
 from installer.ui.pages.card import CardPage
 from installer.ui.pages.docker import DockerPage
 from installer.ui.pages.done import DonePage
@@ -24,10 +33,14 @@ from installer.ui.pages.summary import SummaryPage
 from installer.ui.pages.version import VersionPage
 from installer.ui.pages.welcome import WelcomePage
 from installer.ui.widgets.basics import Button, Icon, Label, add, column, row
+from installer.ui.widgets.drop_down import DropDown
 from installer.ui.widgets.step_list import StepList
 
 SIZE, SMALLEST = QSize(960, 680), QSize(860, 600)
 SIDE_WIDTH = 232
+BESIDE_STEP = 11
+"""Where the icons of the steps begin."""
+
 PAGES: tuple[type[PageWidget], ...] = (
     WelcomePage,
     CardPage,
@@ -49,19 +62,23 @@ class Shell(QMainWindow):
         super().__init__()
         self.conductor = conductor
         self.setMinimumSize(SMALLEST)
-        self.resize(SIZE)
+        self.resize(self._size_for_the_text())
         self.setWindowIcon(QIcon(pixmap("slipway", "text", 64)))
         self._steps = StepList(tuple(Page), lambda step: conductor.back_to(Page(step)))
         self._pages: dict[Page | None, PageWidget] = {}
         self._stack = QStackedWidget()
         self._lookup: LookupPage | None = None
+        self._language = DropDown(LANGUAGES, conductor.set_language)
+        self._why = Label("caption")
+        self._why.setAlignment(Qt.AlignmentFlag.AlignRight)
         self._cancel = Button(on_click=self._ask_to_leave)
+        self._overview = Button("quiet", "chevron-left", on_click=conductor.to_overview)
         self._back = Button(on_click=conductor.back)
         self.next = Button("primary", on_click=self._go_on)
         self.next.setDefault(True)
         self._has_arrived = True
         self._lay_out()
-        for signal in (conductor.flow_changed, conductor.busy_changed, conductor.status_changed):
+        for signal in (conductor.flow_changed, conductor.busy_changed, conductor.problem_changed):
             signal.connect(self.refresh)
         conductor.text_changed.connect(self.retranslate)
         conductor.question.connect(self._ask)
@@ -70,29 +87,40 @@ class Shell(QMainWindow):
         QShortcut(QKeySequence("Alt+Left"), self, conductor.back)
         self.retranslate()
 
+    def _size_for_the_text(self) -> QSize:
+        """Return a size that grows with the text, as far as the screen has room."""
+        wanted = QSize(theme.scaled(SIZE.width()), theme.scaled(SIZE.height()))
+        return wanted.boundedTo(self.screen().availableSize()).expandedTo(SMALLEST)
+
     def _lay_out(self) -> None:
         self._name = Label("heading", "Slipway")
         self._name.setWordWrap(False)
-        brand = row(Icon("slipway", "text", 28), self._name, spacing=10)
+        brand = row(Icon("slipway", "text", 28, grows=False), self._name, spacing=10)
         brand.addStretch(1)
         side = QWidget()
         side.setProperty("part", "side")
         side.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         side.setMinimumWidth(SIDE_WIDTH)
         side.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Expanding)
-        left = column(24, (16, 24, 16, 16))
+        left = column(16, (12, 20, 12, 12))
         left.addLayout(brand)
         left.addWidget(self._steps)
         left.addStretch(1)
+        languages = row(Icon("globe", "muted", 16), self._language, spacing=0)
+        languages.setContentsMargins(BESIDE_STEP, 0, 0, 0)
+        languages.setStretch(1, 1)
+        left.addLayout(languages)
         side.setLayout(left)
         footer = QWidget()
         footer.setProperty("part", "footer")
         footer.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        buttons = row(self._cancel)
-        buttons.setContentsMargins(32, 14, 32, 14)
+        buttons = row(self._cancel, self._overview)
         buttons.addStretch(1)
         add(buttons, self._back, self.next)
-        footer.setLayout(buttons)
+        foot = column(8, (32, 14, 32, 14))
+        foot.addWidget(self._why)
+        foot.addLayout(buttons)
+        footer.setLayout(foot)
         self._footer = footer
         right = column(0)
         right.addWidget(self._stack, 1)
@@ -124,19 +152,11 @@ class Shell(QMainWindow):
         _ = self.conductor.text.gettext
         self._cancel.say(_("Cancel"))
         self._back.say(_("Back"))
-        names = {
-            Page.WELCOME: _("Welcome"),
-            Page.CARD: _("Graphics card"),
-            Page.DOCKER: _("Docker"),
-            Page.MODEL: _("Model"),
-            Page.VERSION: _("Version"),
-            Page.OPTIONS: _("Options"),
-            Page.SUMMARY: _("Summary"),
-            Page.INSTALLATION: _("Installation"),
-            Page.DONE: _("Done"),
-        }
         states = (_("done"), _("current step"), _("to come"))
-        self._steps.say({page.value: name for page, name in names.items()}, states)
+        self._steps.say({page.value: page_name(page, self.conductor.text) for page in Page}, states)
+        self._overview.say(_("To the overview"))
+        self._language.setAccessibleName(_("Language"))
+        self._language.show_value(self.conductor.text.language)
         for page in (*self._pages.values(), *((self._lookup,) if self._lookup else ())):
             page.refresh()
         self.refresh()
@@ -178,6 +198,8 @@ class Shell(QMainWindow):
     def _show_footer(self, shown: PageWidget, page: Page) -> None:
         looking_up = shown is self._lookup
         installing = self.conductor.busy == "installing" and not looking_up
+        if installing and self.next.hasFocus():
+            self._stack.setFocus()  # nothing is to be pressed by accident while it installs
         self.next.say(shown.primary())
         may_try_again = page is Page.INSTALLATION and not installing
         may_wait = page is Page.WELCOME and self.conductor.flow is None
@@ -186,7 +208,13 @@ class Shell(QMainWindow):
         self.next.setVisible(not installing)
         self._back.setVisible(page not in (Page.WELCOME, Page.DONE) and not installing and not looking_up)
         self._back.setEnabled(not self.conductor.busy)
-        self._cancel.setVisible(page is not Page.DONE and not looking_up)
+        has_overview = self.conductor.flow is not None and self.conductor.flow.status is not None
+        self._overview.setVisible(has_overview and not (installing or looking_up or page is Page.DONE))
+        self._overview.setEnabled(not self.conductor.busy)
+        self._cancel.setVisible(not (looking_up or page is Page.DONE or self._overview.isVisibleTo(self)))
+        why = shown.why() if self.next.isVisibleTo(self) and not self.next.isEnabled() else ""
+        self._why.say(why)
+        self.next.setAccessibleDescription(why)
         if self._has_arrived and self.next.isEnabled():
             self._has_arrived = False
             self.next.setFocus()
@@ -198,10 +226,13 @@ class Shell(QMainWindow):
         self._has_arrived = True
 
     def _return_pressed(self) -> None:
-        """Press the button that has the focus; anywhere else take what was typed, then go on."""
+        """Press the button that has the focus, ask what is typed as a question, else take what was typed and go on."""
         focused = self.focusWidget()
         if isinstance(focused, QPushButton):
             focused.click()
+            return
+        if isinstance(focused, QLineEdit) and focused.property("part") == "question":
+            focused.returnPressed.emit()
             return
         if isinstance(focused, QLineEdit):
             focused.clearFocus()

@@ -16,6 +16,8 @@ FAMILY = "Inter"
 BODY, CAPTION, LEAD, TITLE = 13, 12, 14, 22
 """Font sizes in pixels at the system's own text size of 13."""
 
+LARGEST_ICONS = 1.25
+
 
 class Theme(QObject):
     """The colours in force. `changed` is sent when the system goes from light to dark or back."""
@@ -93,6 +95,11 @@ def scaled(pixels: int) -> int:
     return round(pixels * _scale[0])
 
 
+def scaled_icon(pixels: int) -> int:
+    """Return an icon's size in pixels at the text size in force; a larger one would only take room from the words."""
+    return round(pixels * min(_scale[0], LARGEST_ICONS))
+
+
 def _qt_palette(p: Palette) -> QPalette:
     palette = QPalette()
     role = QPalette.ColorRole
@@ -146,7 +153,8 @@ def style_sheet(p: Palette) -> str:
     QPushButton:hover {{ background: {p.selected}; }}
     QPushButton:focus, QLineEdit:focus, QComboBox:focus, QPlainTextEdit:focus
       {{ border: 2px solid {p.accent}; padding: 6px 15px; }}
-    QLineEdit:focus, QComboBox:focus {{ padding: 5px 7px; }}
+    QLineEdit:focus {{ padding: 5px 7px; }}
+    QComboBox:focus {{ padding: 5px 27px 5px 7px; }}
     QPlainTextEdit:focus {{ padding: 7px; }}
     QPushButton:disabled {{ color: {p.muted}; border-color: {p.line}; background: {p.window}; }}
     QPushButton[part="primary"]
@@ -170,9 +178,12 @@ def style_sheet(p: Palette) -> str:
     QPushButton[part="step"][now="true"] {{ background: {p.selected}; font-weight: 600; color: {p.text}; }}
     QPushButton[part="step"]:hover:enabled {{ background: {p.selected}; }}
     QPushButton[part="step"]:focus {{ border: 2px solid {p.accent}; padding: 6px 9px; }}
-    QLineEdit, QComboBox {{ background: {p.surface}; border: 1px solid {p.control}; border-radius: 6px;
+    QLineEdit {{ background: {p.surface}; border: 1px solid {p.control}; border-radius: 6px;
       padding: 6px 8px; selection-background-color: {p.accent}; selection-color: {p.on_accent}; }}
-    QComboBox::drop-down {{ border: none; width: 24px; }}
+    QComboBox {{ background: transparent; border: 1px solid transparent; padding: 6px 28px 6px 8px; }}
+    QComboBox:hover {{ background: {p.selected}; }}
+    QComboBox::drop-down {{ border: none; width: 0; }}
+    QComboBox::down-arrow {{ image: none; }}
     QComboBox QAbstractItemView {{ background: {p.surface}; border: 1px solid {p.control};
       selection-background-color: {p.accent}; selection-color: {p.on_accent}; }}
     QPlainTextEdit {{ background: {p.surface}; border: 1px solid {p.line}; border-radius: 6px; padding: 8px; }}
@@ -197,6 +208,7 @@ def style_sheet(p: Palette) -> str:
       border: 2px solid {p.accent}; }}
     QSlider:focus {{ border: 2px solid {p.accent}; border-radius: 6px; }}
     QScrollArea {{ border: none; }}
+    QAbstractScrollArea::corner {{ background: transparent; border: none; }}
     QScrollArea:focus {{ border: 2px solid {p.accent}; border-radius: 6px; }}
     QScrollBar:vertical {{ background: transparent; width: 12px; margin: 2px; }}
     QScrollBar::handle:vertical {{ background: {p.control}; border-radius: 4px; min-height: 32px; }}

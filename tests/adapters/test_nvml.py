@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -454,3 +455,40 @@ def test_modules_in_the_working_folder_are_not_ours(
 def test_the_driver_library_is_never_loaded_in_our_own_process() -> None:
     code = "import sys, installer.adapters.nvml; sys.exit('pynvml' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def put_to_sleep(
+    devices: Path, name: str, vendor: str = "0x10de", kind: str = "0x030000", state: str = "suspended"
+) -> None:
+    card = devices / name
+    (card / "power").mkdir(parents=True)
+    (card / "vendor").write_text(f"{vendor}\n")
+    (card / "class").write_text(f"{kind}\n")
+    (card / "power" / "runtime_status").write_text(f"{state}\n")
+
+
+def test_a_card_that_linux_put_to_sleep_is_told_before_it_wakes(library: Path, stub_file: Path, tmp_path: Path) -> None:
+    """The stub's card is at 0000:01:00.0."""
+    write_machine(stub_file, machine(RTX_5090))
+    child = (
+        "import sys; from pathlib import Path; from installer.adapters import nvml_child as child;"
+        "child.PCI_DEVICES = Path(sys.argv[1]); child.main()"
+    )
+
+    def told(devices: Path) -> bool:
+        run = subprocess.run(
+            [sys.executable, "-c", child, str(devices)],
+            env={**os.environ, "LD_LIBRARY_PATH": str(library.parent)},
+            cwd=Path(__file__).parents[2],
+            capture_output=True,
+            check=True,
+        )
+        return next(msgspec.json.decode(line)["gpu"]["asleep"] for line in run.stdout.splitlines() if b'"gpu"' in line)
+
+    asleep, awake, others = tmp_path / "asleep", tmp_path / "awake", tmp_path / "others"
+    put_to_sleep(asleep, "0000:01:00.0")
+    put_to_sleep(awake, "0000:01:00.0", state="active")
+    put_to_sleep(others, "0000:02:00.0")
+    put_to_sleep(others, "0000:01:00.0", vendor="0x8086")
+    put_to_sleep(others, "0000:03:00.0", kind="0x040300")
+    assert [told(devices) for devices in (asleep, awake, others, tmp_path / "nowhere")] == [True, False, False, False]

@@ -7,7 +7,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from PySide6.QtGui import QAccessible
-from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QPlainTextEdit, QSlider, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QApplication,
+    QComboBox,
+    QLabel,
+    QLineEdit,
+    QPlainTextEdit,
+    QSlider,
+    QWidget,
+)
 from pytestqt.qtbot import QtBot
 
 from installer.steps.bookmark import Page
@@ -50,8 +59,9 @@ class Window:
             QApplication.processEvents()
 
     def rest(self) -> None:
-        """Wait until nothing is being done."""
-        self.until(lambda: self.shell.conductor.flow is not None and not self.shell.conductor.busy)
+        """Wait until nothing is being done, and where the wizard is has been written down."""
+        conductor = self.shell.conductor
+        self.until(lambda: conductor.flow is not None and not conductor.busy and conductor.keeps_up)
 
     def go_on(self) -> None:
         self.until(self.shell.next.isEnabled)
@@ -82,12 +92,13 @@ class Window:
         self.settle()
         found = [label.text() for label in self.shown(QLabel)]
         found += [button.text() for button in self.shown(QAbstractButton)]
+        found += [box.currentText() for box in self.shown(QComboBox)]
         found += [line.placeholderText() for line in self.shown(QLineEdit)]
         return [text.strip().replace("\u200b", "") for text in found if text.strip()]
 
     def controls(self) -> list[QWidget]:
         self.settle()
-        kinds = (QAbstractButton, QLineEdit, QPlainTextEdit, QSlider)
+        kinds = (QAbstractButton, QComboBox, QLineEdit, QPlainTextEdit, QSlider)
         return [each for each in self.shown(QWidget) if isinstance(each, kinds)]
 
 

@@ -155,6 +155,9 @@ def pairs(p: Palette) -> Iterator[tuple[str, str, str, float]]:
         for shape in ("control", "accent"):
             yield shape, ground, "shape", SHAPE
     yield "on_accent", "accent", "text", TEXT
+    for ground, sign in (("new_line", "good"), ("gone_line", "bad")):
+        yield sign, ground, "text", TEXT
+        yield "text", ground, "text", TEXT
     for part in ("weights", "kv", "hidden"):
         yield part, "window", "shape", SHAPE
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from installer.domain.facts import Proxy
 from installer.domain.problems import EngineDown, InstallerError
 from installer.steps import lifecycle
 from installer.steps.bookmark import Page
@@ -65,8 +68,10 @@ def test_what_was_chosen_is_there_after_a_crash(qtbot: QtBot, tmp_path: Path) ->
     first = opened(qtbot, tmp_path)
     first.go_to(Page.OPTIONS)
     first.shell.conductor.choose(port=8123, docker_image_pin_digest="")
+    first.rest()
     again = opened(qtbot, tmp_path)
-    assert again.page is Page.MODEL
+    again.until(lambda: again.page is Page.OPTIONS)
+    again.rest()
     again.go_to(Page.SUMMARY)
     assert (again.choices.port, again.choices.docker_image_pin_digest) == (8123, "")
     assert not again.shell.conductor.flow.plan.pinned
@@ -163,7 +168,7 @@ def test_a_longer_context_is_judged_while_it_is_chosen(qtbot: QtBot, tmp_path: P
     window = opened(qtbot, tmp_path)
     window.go_to(Page.MODEL)
     page: Any = window.shell.current
-    card = page._cards[window.choices.profile]
+    card = page._cards[window.shell.conductor.flow.profile]
     card._more.click()
     card._slider.setValue(card._slider.maximum())
     window.until(lambda: window.choices.context == card._slider.maximum() * 1024)
@@ -193,9 +198,16 @@ def test_stop_start_and_uninstall_from_the_overview(qtbot: QtBot, tmp_path: Path
 
 
 def test_light_and_dark_differ_and_both_open(qtbot: QtBot, tmp_path: Path) -> None:
-    light = opened(qtbot, tmp_path / "a").shell.grab().toImage().scaled(1, 1).pixelColor(0, 0)
-    dark = opened(qtbot, tmp_path / "b", palette=DARK).shell.grab().toImage().scaled(1, 1).pixelColor(0, 0)
-    assert light.lightness() > 200 > 90 > dark.lightness()
+    light = mean_lightness(opened(qtbot, tmp_path / "a"))
+    dark = mean_lightness(opened(qtbot, tmp_path / "b", palette=DARK))
+    assert light > 200 > 90 > dark
+
+
+def mean_lightness(window: Window) -> int:
+    """Of all pixels, 0 to 255."""
+    whole = window.shell.grab().toImage()
+    one = whole.scaled(1, 1, Qt.AspectRatioMode.IgnoreAspectRatio, Qt.TransformationMode.SmoothTransformation)
+    return one.pixelColor(0, 0).lightness()
 
 
 def test_a_second_window_says_that_the_first_one_installs(qtbot: QtBot, tmp_path: Path) -> None:
@@ -209,10 +221,10 @@ def test_a_second_window_says_that_the_first_one_installs(qtbot: QtBot, tmp_path
 def test_a_fault_of_ours_is_shown_as_one(qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     window: Window = opened(qtbot, tmp_path)
 
-    def broken() -> None:
+    def broken(_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(window.shell.conductor, "_facts", broken)
+    monkeypatch.setattr(window.shell.conductor, "_looked", broken)
     window.shell.conductor.look_again()
     window.until(lambda: bool(window.problem))
     assert window.shell.conductor.problem.kind == "bug"
@@ -314,3 +326,21 @@ def test_a_token_does_not_make_a_rehearsal_forget_its_world(qtbot: QtBot, tmp_pa
     window.shell.conductor.use_token("hf_new")
     assert window.shell.conductor._ports is world
     assert window.shell.conductor.secrets.hf_token == "hf_new"
+
+
+def test_the_summary_says_how_long_the_download_will_take(qtbot: QtBot, tmp_path: Path) -> None:
+    window = opened(qtbot, tmp_path, language="en")
+    window.go_to(Page.SUMMARY)
+    window.until(lambda: any("per second" in words for words in window.words()))
+
+
+def test_the_options_show_the_proxies_in_force(qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    window = opened(qtbot, tmp_path, language="en")
+    window.go_to(Page.OPTIONS)
+    assert "Proxies in force" not in window.words()
+    flow = window.shell.conductor.flow
+    host = msgspec.structs.replace(flow.facts.host, proxy=Proxy(https="http://proxy.example:3128"))
+    facts = msgspec.structs.replace(flow.facts, host=host)
+    window.shell.conductor.flow = replace(flow, facts=facts)
+    window.shell.refresh()
+    assert {"Proxies in force", "http://proxy.example:3128", "none"} <= set(window.words())

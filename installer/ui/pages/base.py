@@ -9,8 +9,9 @@ from PySide6.QtWidgets import QScrollArea, QVBoxLayout, QWidget
 
 from installer.domain.problems import Action, AnyProblem
 from installer.steps.bookmark import Page
-from installer.steps.flow import Flow
+from installer.steps.flow import GO, WAIT, Flow, Standing, page_to_mend, standing
 from installer.text import Text
+from installer.ui import theme
 from installer.ui.conductor import Conductor
 from installer.ui.widgets.basics import Label, column
 from installer.ui.widgets.cards import ProblemCard, ProblemWords
@@ -36,9 +37,9 @@ class PageWidget(QWidget):
         self.problem_card = ProblemCard(self.mend)
         self.problem_card.hide()
         self.body: QVBoxLayout = column(12)
-        content = _Content()
+        self._content = content = _Content()
         content.setProperty("part", "content")
-        content.setMaximumWidth(WIDEST + 2 * MARGIN)
+        content.setMaximumWidth(theme.scaled(WIDEST) + 2 * MARGIN)
         inside = column(16, (MARGIN, MARGIN, MARGIN, MARGIN))
         heading = column(6)
         heading.addWidget(self.title)
@@ -49,7 +50,7 @@ class PageWidget(QWidget):
         inside.addLayout(self.body)
         inside.addStretch(1)
         content.setLayout(inside)
-        scroll = QScrollArea()
+        self._scroll = scroll = QScrollArea()
         scroll.setWidgetResizable(True)
         scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -71,9 +72,7 @@ class PageWidget(QWidget):
     @property
     def valid(self) -> bool:
         """Say whether one may go on from here."""
-        from installer.steps.flow import standing
-
-        return self.flow is not None and self.page is not None and standing(self.flow, self.page).valid
+        return self.standing.valid
 
     @property
     def busy(self) -> bool:
@@ -83,11 +82,23 @@ class PageWidget(QWidget):
     @property
     def error(self) -> AnyProblem | None:
         """Return what stands against going on, or None."""
-        from installer.steps.flow import standing
-
-        if self.conductor.problem is not None or self.flow is None or self.page is None:
+        if self.conductor.problem is not None:
             return self.conductor.problem
-        return standing(self.flow, self.page).problem
+        return self.standing.reason
+
+    @property
+    def standing(self) -> Standing:
+        """Return whether one may go on from here, and why not; where nothing is asked one may."""
+        if self.page is None:
+            return GO
+        return WAIT if self.flow is None else standing(self.flow, self.page)
+
+    def why(self) -> str:
+        """Say in a few words why one may not go on, "" where one may or where something is just being done."""
+        if self.valid or self.busy:
+            return ""
+        reason = self.standing.reason or self.conductor.problem
+        return self.text.problem(reason).title if reason else self.text.gettext("The computer was not looked at yet")
 
     def primary(self) -> str:
         """Return what the primary button says here."""
@@ -98,11 +109,32 @@ class PageWidget(QWidget):
         self.conductor.forward()
 
     def mend(self) -> None:
-        """Do what the problem's button says: look again, unless the page knows better."""
+        """Do what the problem's button says: go where it can be mended, else look again."""
+        page = self._page_to_mend()
+        if page is not None:
+            self.conductor.back_to(page)
+        else:
+            self.look_again()
+
+    def look_again(self) -> None:
+        """Look again whether the problem is still there."""
         self.conductor.look_again()
+
+    def _page_to_mend(self) -> Page | None:
+        """Return the earlier page on which a person can do something about the problem that is shown, or None."""
+        problem = self.error
+        return page_to_mend(self.flow, problem) if self.flow and problem else None
 
     def mend_label(self, problem: AnyProblem) -> str:
         """Return what the problem's button says, "" where a button could do nothing."""
+        _ = self.text.gettext
+        page = self._page_to_mend()
+        if page is not None:
+            return _("Go to {page}", page=self.text.quote(page_name(page, self.text)))
+        return self.again_label(problem)
+
+    def again_label(self, problem: AnyProblem) -> str:
+        """Return what the button says that looks again."""
         _ = self.text.gettext
         return {
             Action.CHECK_AGAIN: _("Check again"),
@@ -111,6 +143,12 @@ class PageWidget(QWidget):
             Action.START: _("Check again"),
             Action.TRY_AGAIN: _("Try again"),
         }.get(problem.action, "")
+
+    def reveal(self, widget: QWidget) -> None:
+        """Scroll until a part of the page can be seen whole; `ensureWidgetVisible` would only care for its cursor."""
+        for corner in (widget.rect().bottomLeft(), widget.rect().topLeft()):
+            at = widget.mapTo(self._content, corner)
+            self._scroll.ensureVisible(at.x(), at.y(), 0, MARGIN)
 
     def retranslate(self) -> None:
         """Say everything anew in the language in force."""
@@ -153,6 +191,22 @@ class _Content(QWidget):
 
     def resizeEvent(self, event: object) -> None:
         self.updateGeometry()
+
+
+def page_name(page: Page, text: Text) -> str:
+    """Return what a page is called in the list of steps."""
+    _ = text.gettext
+    return {
+        Page.WELCOME: _("Welcome"),
+        Page.CARD: _("Graphics card"),
+        Page.DOCKER: _("Docker"),
+        Page.MODEL: _("Model"),
+        Page.VERSION: _("Version"),
+        Page.OPTIONS: _("Options"),
+        Page.SUMMARY: _("Summary"),
+        Page.INSTALLATION: _("Installation"),
+        Page.DONE: _("Done"),
+    }[page]
 
 
 def problem_words(text: Text, action: str) -> ProblemWords:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QButtonGroup
 
-from installer.domain import checks
-from installer.domain.facts import Gpu, GpuMemory, Missing
-from installer.domain.memory import budget
+from installer.domain.facts import Nvidia
 from installer.domain.problems import AnyProblem
 from installer.steps.bookmark import Page
+from installer.steps.flow import Flow
+from installer.steps.views import GpuCard, gpu_cards
+from installer.text import Text
+from installer.text import views as words
 from installer.ui.conductor import Conductor
 from installer.ui.pages.base import PageWidget
-from installer.ui.widgets.basics import Button, Label, add, clear, column, row
+from installer.ui.widgets.basics import Button, Icon, Label, add, clear, column, row
+from installer.ui.widgets.cards import Card
 from installer.ui.widgets.choices import ChoiceCard
 from installer.ui.widgets.memory_bar import MemoryBar, Segment
 
@@ -26,7 +31,12 @@ class CardPage(PageWidget):
 
     def __init__(self, conductor: Conductor) -> None:
         super().__init__(conductor)
+        self._gone, self._gone_words = Card("advice"), Label()
+        line = row(Icon("info", "warn"), self._gone_words)
+        line.setStretch(1, 1)
+        self._gone.box.addLayout(line)
         self._cards = column(12)
+        self.body.addWidget(self._gone)
         self.body.addLayout(self._cards)
         self._group = QButtonGroup(self)
         self._shown: dict[str, _GpuCard] = {}
@@ -45,53 +55,51 @@ class CardPage(PageWidget):
     def hideEvent(self, event: object) -> None:
         self._timer.stop()
 
-    @property
-    def error(self) -> AnyProblem | None:
-        """Say what is wrong with card or driver; without one, the trial on the processor is still possible."""
-        if self.conductor.problem is not None or self.flow is None or self.flow.facts is None:
-            return self.conductor.problem
-        found = checks.nvidia(self.flow.facts)
-        return found[0] if found else None
-
     def retranslate(self) -> None:
         _ = self.text.gettext
         self.title.setText(_("Graphics card"))
         self._again.say(_("Check again"))
-
-    def show_flow(self) -> None:
-        facts = self.flow.facts if self.flow else None
-        if facts is None or self.flow is None:
-            return
-        gpus = facts.nvidia.gpus
-        if tuple(self._shown) != tuple(gpu.uuid for gpu in gpus):
-            self._rebuild(gpus)
-        chosen = self.flow.choices.gpu_uuid or (self.flow.offered.gpu_uuid if self.flow.offered else None)
-        for gpu in gpus:
-            self._shown[gpu.uuid].show_gpu(self, gpu, chosen=gpu.uuid == chosen, only=len(gpus) == 1)
-        self.lead.say(self._lead(gpus))
-        self._driver.say(self._driver_words())
-
-    def _lead(self, gpus: tuple[Gpu, ...]) -> str:
-        if not gpus:
-            return self.text.gettext("Without an NVIDIA card only the small trial on the processor can run.")
-        facts = self.flow.facts if self.flow else None
-        room = budget(facts, gpus[0]) if facts and len(gpus) == 1 else None
-        if room is None:
-            return self.text.gettext("Choose the card that shall do the work.")
-        return self.text.gettext(
-            "{card} has {free} of graphics memory free.",
-            card=self.text.card(gpus[0].name),
-            free=self.text.gib(room.free_bytes),
+        self._gone_words.setText(
+            _("The card that had been chosen is not there any more. Look whether what is here is what you want to use.")
         )
 
-    def _driver_words(self) -> str:
-        nvidia = self.flow.facts.nvidia if self.flow and self.flow.facts else None
-        if nvidia is None or not nvidia.driver_version:
+    def show_flow(self) -> None:
+        flow = self.flow
+        if flow is None or flow.facts is None:
+            return
+        gpus = gpu_cards(flow)
+        if tuple(self._shown) != tuple(gpu.uuid for gpu in gpus):
+            self._rebuild(gpus)
+        for gpu in gpus:
+            self._shown[gpu.uuid].show_gpu(gpu, flow, self.text, only=len(gpus) == 1)
+        self._gone.setVisible(flow.card_gone)
+        self.lead.say(self._lead(gpus))
+        self._driver.say(self._driver_words(flow.facts.nvidia))
+
+    def show_problem(self, problem: AnyProblem | None) -> None:
+        """One button that checks again is enough: the problem has its own."""
+        super().show_problem(problem)
+        self._again.setVisible(problem is None or not self.mend_label(problem))
+
+    def _lead(self, gpus: tuple[GpuCard, ...]) -> str:
+        if not gpus:
+            return self.text.gettext("Without an NVIDIA card only the small trial on the processor can run.")
+        free = gpus[0].usable_bytes if len(gpus) == 1 else None
+        if free is None:
+            return self.text.gettext("Choose the card that shall do the work.")
+        return self.text.gettext(
+            "{card} has {free} of graphics memory free.", card=self.text.card(gpus[0].name), free=self.text.gib(free)
+        )
+
+    def _driver_words(self, nvidia: Nvidia) -> str:
+        if not nvidia.driver_version:
             return ""
-        cuda = ".".join(map(str, nvidia.cuda_version or ()))
+        if nvidia.cuda_version is None:
+            return self.text.gettext("NVIDIA driver {version}", version=nvidia.driver_version)
+        cuda = "{}.{}".format(*nvidia.cuda_version)
         return self.text.gettext("NVIDIA driver {version} (CUDA {cuda})", version=nvidia.driver_version, cuda=cuda)
 
-    def _rebuild(self, gpus: tuple[Gpu, ...]) -> None:
+    def _rebuild(self, gpus: tuple[GpuCard, ...]) -> None:
         clear(self._cards)
         self._shown = {}
         for gpu in gpus:
@@ -106,33 +114,53 @@ class _GpuCard(ChoiceCard):
     def __init__(self) -> None:
         super().__init__()
         self.mark.hide()
-        self._facts, self._holders = Label("caption"), Label("caption")
+        self._facts, self._holders, self._notes = Label("caption"), Label("caption"), column(6)
         self._bar = MemoryBar()
+        self._said: tuple[str, ...] = ()
         add(self.body, self._facts, self._bar, self._holders)
+        self.body.addLayout(self._notes)
 
-    def show_gpu(self, page: CardPage, gpu: Gpu, *, chosen: bool, only: bool) -> None:
-        text, _ = page.text, page.text.gettext
-        capability = gpu.compute_capability
-        shown = "" if isinstance(capability, Missing) else f"{capability[0]}.{capability[1]}"
-        words = [_("compute capability {version}", version=shown)] if shown else []
-        if isinstance(gpu.memory, GpuMemory):
-            total = gpu.memory.total_bytes
-            words.insert(0, _("{total} in all", total=text.gib(total)))
-            self._bar.show_segments(_segments(gpu.memory, page), total)
-        else:
-            words.insert(0, text.missing(gpu.memory))
-            self._bar.setVisible(False)
-        self._facts.say(" · ".join(words))
-        holders = checks.holders(gpu)
-        self._holders.say(_("Memory held by: {programs}", programs=text.listed(holders)) if holders else "")
-        self.say(gpu.name, f"{self._facts.text()}. {self._bar.accessibleName()}")
-        self.radio.setChecked(chosen or only)
+    def show_gpu(self, gpu: GpuCard, flow: Flow, text: Text, *, only: bool) -> None:
+        """Show a card as it was read last; the only one there is needs no choosing."""
+        self._bar.setVisible(gpu.total_bytes is not None)
+        if gpu.total_bytes is not None:
+            self._bar.show_segments(_segments(gpu, text), gpu.total_bytes)
+        self._facts.say(" · ".join(_facts(gpu, text)))
+        self._holders.say(words.holders(gpu, text))
+        self._show_notes(tuple(_notes(gpu, flow, text)))
+        self.say(gpu.name, f"{self._facts.text()}. {self._bar.accessibleName()} {' '.join(self._said)}")
+        self.radio.setChecked(gpu.chosen or only)
+
+    def _show_notes(self, notes: tuple[str, ...]) -> None:
+        if notes == self._said:
+            return
+        self._said = notes
+        clear(self._notes)
+        for note in notes:
+            line = row(Icon("info", "accent", 16), Label("", note))
+            line.setStretch(1, 1)
+            self._notes.addLayout(line)
 
 
-def _segments(memory: GpuMemory, page: CardPage) -> tuple[Segment, ...]:
-    _, text = page.text.gettext, page.text
-    used = memory.total_bytes - memory.free_bytes
+def _facts(gpu: GpuCard, text: Text) -> Iterator[str]:
+    if gpu.total_bytes is not None:
+        yield text.gettext("{total} in all", total=text.gib(gpu.total_bytes))
+    elif gpu.missing is not None:
+        yield text.missing(gpu.missing)
+    if gpu.capability is not None:
+        yield text.gettext("compute capability {version}", version=gpu.capability)
+
+
+def _segments(gpu: GpuCard, text: Text) -> tuple[Segment, ...]:
+    used, free = gpu.used_bytes or 0, gpu.free_bytes or 0
     return (
-        Segment("used", used, _("{size} used", size=text.gib(used))),
-        Segment("free", memory.free_bytes, _("{size} free", size=text.gib(memory.free_bytes))),
+        Segment("used", used, text.gettext("{size} used", size=text.gib(used))),
+        Segment("free", free, text.gettext("{size} free", size=text.gib(free))),
     )
+
+
+def _notes(gpu: GpuCard, flow: Flow, text: Text) -> Iterator[str]:
+    if gpu.problem is not None:
+        yield text.problem(gpu.problem).sentence
+    wanted = flow.registry.profile(gpu.wanted.profile) if gpu.wanted else None
+    yield from words.card_notes(gpu, flow.registry.model_of(wanted).name if wanted else "", text)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from PySide6.QtWidgets import QWidget
+
 from installer.domain.problems import AnyProblem
 from installer.steps.bookmark import Page
-from installer.steps.views import Requirement, requirements
+from installer.steps.views import Requirement, requirements_of
 from installer.text import Text
+from installer.text import views as words
 from installer.ui.conductor import Conductor
 from installer.ui.pages.base import PageWidget
-from installer.ui.widgets.basics import Button, Label, clear, column, row
+from installer.ui.widgets.basics import Button, Label, Rule, breakable, clear, column, row
 from installer.ui.widgets.cards import Card
 from installer.ui.widgets.choices import VerdictMark
 from installer.ui.widgets.copying import CopyField
@@ -21,9 +24,11 @@ class DockerPage(PageWidget):
 
     def __init__(self, conductor: Conductor) -> None:
         super().__init__(conductor)
-        self._rows = column(12)
+        card = Card()
+        self._rows = column(10)
+        card.box.addLayout(self._rows)
         self._shown: tuple[tuple[Requirement, ...], str] | None = None
-        self.body.addLayout(self._rows)
+        self.body.addWidget(card)
         self._again = Button("", "refresh-cw", on_click=conductor.look_again)
         foot = row(self._again)
         foot.addStretch(1)
@@ -35,37 +40,40 @@ class DockerPage(PageWidget):
         return self.conductor.problem
 
     def retranslate(self) -> None:
-        _ = self.text.gettext
-        self.title.setText(_("Docker"))
-        self.lead.setText(_("The models run in containers. This is what they need on this computer."))
-        self._again.say(_("Check again"))
+        self.title.setText(self.text.gettext("Docker"))
+        self._again.say(self.text.gettext("Check again"))
 
     def show_flow(self) -> None:
         if self.flow is None or self.flow.facts is None:
             return
-        shown = (requirements(self.flow.facts), self.text.language)
+        shown = (requirements_of(self.flow), self.text.language)
         if shown == self._shown:
             return
         self._shown = shown
+        self.lead.setText(words.requirements_lead(shown[0], self.text))
         clear(self._rows)
         for each in shown[0]:
-            self._rows.addWidget(_RequirementCard(each, self.text))
+            if self._rows.count():
+                self._rows.addWidget(Rule())
+            self._rows.addWidget(_RequirementRow(each, self.text))
 
 
-class _RequirementCard(Card):
+class _RequirementRow(QWidget):
     def __init__(self, requirement: Requirement, text: Text) -> None:
         super().__init__()
         mark = VerdictMark()
-        word = requirement_word(requirement, text)
-        mark.show_verdict(requirement.state, word)
-        name = Label("heading", requirement_name(requirement, text))
+        word = words.requirement_state(requirement, text)
+        mark.show_verdict(_mark(requirement), word)
+        name = Label("strong", words.requirement_name(requirement, text))
         head = row(name, mark)
         head.setStretch(0, 1)
+        self.box = column(4)
         self.box.addLayout(head)
-        if requirement.figure:
-            self.box.addWidget(Label("caption", requirement.figure))
+        self.setLayout(self.box)
         self.setAccessibleName(f"{name.text()}: {word}")
-        if requirement.problem is not None:
+        if requirement.problem is None:
+            self.box.addWidget(Label("caption", breakable(words.requirement_sentence(requirement, text))))
+        else:
             self._show(requirement.problem, text)
 
     def _show(self, problem: AnyProblem, text: Text) -> None:
@@ -79,22 +87,7 @@ class _RequirementCard(Card):
             self.box.addWidget(field)
 
 
-def requirement_name(requirement: Requirement, text: Text) -> str:
-    """Return what is required."""
-    _ = text.gettext
-    return {
-        "engine": _("Container engine"),
-        "compose": _("Docker Compose"),
-        "driver": _("Graphics driver"),
-        "toolkit": _("Containers reach the graphics card"),
-    }[requirement.name]
-
-
-def requirement_word(requirement: Requirement, text: Text) -> str:
-    """Return the state of a requirement in a word or two."""
-    _ = text.gettext
-    return {
-        "ok": _("In order"),
-        "problem": _("Required"),
-        "unknown": _("Cannot be told"),
-    }[requirement.state]
+def _mark(requirement: Requirement) -> str:
+    """Return the icon: what blocks nothing is no fault."""
+    advises = requirement.state == "problem" and requirement.weight == "advice"
+    return "advice" if advises else requirement.state

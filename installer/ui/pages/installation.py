@@ -73,10 +73,10 @@ class InstallationPage(PageWidget):
         else:
             self.conductor.install()
 
-    def mend(self) -> None:
+    def look_again(self) -> None:
         self.conductor.install()
 
-    def mend_label(self, problem: AnyProblem) -> str:
+    def again_label(self, problem: AnyProblem) -> str:
         """Say that one may try again, which goes on where this ended, whatever it was."""
         return self.text.gettext("Try again")
 

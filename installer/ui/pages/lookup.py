@@ -10,11 +10,12 @@ from PySide6.QtWidgets import QFileDialog, QPlainTextEdit
 from installer import doors
 from installer.domain.pasted import PASTED, Reading
 from installer.domain.problems import AnyProblem, CauseUnknown
-from installer.ui.conductor import Conductor, problem_of
+from installer.ui.conductor import Conductor
 from installer.ui.pages.base import PageWidget, problem_words
 from installer.ui.widgets.basics import Button, Label, add, clear, column
 from installer.ui.widgets.cards import ProblemCard
 from installer.ui.widgets.wrapping import wrapping
+from installer.ui.workroom import problem_of
 
 
 class LookupPage(PageWidget):
@@ -29,13 +30,13 @@ class LookupPage(PageWidget):
         self.pasted.textChanged.connect(self._show_buttons)
         self.look = Button("", "search", on_click=lambda: self.read(self.pasted.toPlainText()))
         self._file = Button("", "folder", on_click=self._choose_file)
-        self._log = Button("", "file-text", on_click=conductor.read_log)
+        self._log = Button("", "file-text", on_click=conductor.keeper.read_log)
         self._reading: Reading | None = None
         self._found = column(12)
         self.body.addWidget(self.pasted)
         self.body.addWidget(wrapping(self.look, self._file, self._log))
         self.body.addLayout(self._found)
-        conductor.log_told.connect(self._take_log)
+        conductor.keeper.log_told.connect(self._take_log)
 
     @property
     def valid(self) -> bool:

@@ -9,7 +9,6 @@ from PySide6.QtWidgets import QButtonGroup, QSlider, QVBoxLayout
 
 from installer.domain.memory import Verdict
 from installer.domain.offers import Offer
-from installer.domain.problems import AnyProblem
 from installer.domain.registry import Task
 from installer.steps.bookmark import Page
 from installer.steps.flow import Flow
@@ -54,11 +53,6 @@ class ModelPage(PageWidget):
         self.body.addLayout(self._rest)
         self._drawn: tuple[object, ...] = ()
 
-    @property
-    def error(self) -> AnyProblem | None:
-        """Say what stands against the chosen profile only where it is shown here."""
-        return self.conductor.problem if self.flow is None or self.flow.choices.profile is None else super().error
-
     def retranslate(self) -> None:
         _ = self.text.gettext
         self.title.setText(_("Model"))
@@ -72,7 +66,7 @@ class ModelPage(PageWidget):
         if flow is None or not flow.offers:
             return
         if self._task is None:
-            chosen = flow.choices.profile
+            chosen = flow.profile
             self._task = flow.registry.profiles[chosen].task if chosen else TASKS[0]
         self._filters[self._task].setChecked(True)
         drawn = (flow.offers, self._task, self.text.language)
@@ -80,8 +74,8 @@ class ModelPage(PageWidget):
             self._drawn = drawn
             self._rebuild(flow)
         for name, card in self._cards.items():
-            shown = flow.offered if name == flow.choices.profile and flow.offered else card.offer
-            card.show_offer(shown, flow, self.text, chosen=name == flow.choices.profile)
+            shown = flow.offered if name == flow.profile and flow.offered else card.offer
+            card.show_offer(shown, flow, self.text, chosen=name == flow.profile)
 
     def _rebuild(self, flow: Flow) -> None:
         for box in (self._list, self._rest):

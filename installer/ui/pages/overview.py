@@ -6,8 +6,11 @@ from PySide6.QtWidgets import QPlainTextEdit
 
 from installer.domain.problems import AnyProblem
 from installer.steps.lifecycle import Status
-from installer.ui.conductor import RUNS, Conductor
+from installer.ui.conductor import Conductor
+from installer.ui.keeper import RUNS
 from installer.ui.pages.base import PageWidget
+from installer.ui.pages.report_line import ReportLine
+from installer.ui.pages.try_it import TryIt
 from installer.ui.widgets.basics import Button, Label, add, breakable, row
 from installer.ui.widgets.cards import Card
 from installer.ui.widgets.choices import CheckLine, VerdictMark
@@ -23,6 +26,7 @@ class OverviewPage(PageWidget):
 
     def __init__(self, conductor: Conductor) -> None:
         super().__init__(conductor)
+        self._keeper = conductor.keeper
         self._card = Card()
         self._mark = VerdictMark()
         self._name = Label("heading")
@@ -35,9 +39,9 @@ class OverviewPage(PageWidget):
         self._card.box.addLayout(head)
         add(self._card.box, self._figures, self._address_name, self._address, self._key_name, self._key)
         add(self._card.box, self._digest_name, self._digest)
-        self._start = Button("primary", on_click=conductor.start_stack)
-        self._stop = Button("", "square", on_click=conductor.stop_stack)
-        self._prove = Button("", "list-checks", on_click=conductor.prove_again)
+        self._start = Button("primary", on_click=self._keeper.start)
+        self._stop = Button("", "square", on_click=self._keeper.stop)
+        self._prove = Button("", "list-checks", on_click=self._keeper.prove_again)
         self._change = Button("", "settings-2", on_click=conductor.change_model)
         actions = wrapping(self._start, self._stop, self._prove, self._change)
         self._logs = Button("quiet", "file-text", on_click=self._turn_logs)
@@ -57,16 +61,20 @@ class OverviewPage(PageWidget):
         self._removal.hide()
         self.body.addWidget(self._card)
         self.body.addWidget(actions)
+        self.try_it = TryIt(conductor)
+        self.body.addWidget(self.try_it)
+        self._report = ReportLine(self._keeper)
+        self.body.addWidget(self._report)
         add(self.body, wrapping(self._logs, self._look_up), self._log, wrapping(self._remove), self._removal)
-        conductor.status_changed.connect(self.refresh)
-        conductor.log_told.connect(self._log.setPlainText)
+        self._keeper.removal_changed.connect(self.refresh)
+        self._keeper.log_told.connect(self._log.setPlainText)
 
     @property
     def error(self) -> AnyProblem | None:
         return self.conductor.problem
 
-    def mend(self) -> None:
-        self.conductor.look_after()
+    def look_again(self) -> None:
+        self._keeper.look_after()
 
     def retranslate(self) -> None:
         _ = self.text.gettext
@@ -83,6 +91,8 @@ class OverviewPage(PageWidget):
         self._stop.say(_("Stop and free the graphics card"))
         self._prove.say(_("Test again"))
         self._change.say(_("Change model"))
+        self.try_it.say(self.text)
+        self._report.say(self.text)
         self._logs.say(_("Show the server's log"))
         self._look_up.say(_("Look up an error"))
         self._log.setAccessibleName(_("Log"))
@@ -102,13 +112,15 @@ class OverviewPage(PageWidget):
         self._figures.show_rows(self._rows(status))
         self._address.show_value(status.endpoint)
         self._digest.show_value(status.image_digest)
-        key = self.conductor.installed_key()
+        key = self._keeper.installed_key()
         for widget in (self._key_name, self._key):
             widget.setVisible(key is not None)
         self._key.show_value(key or "")
         self._start.setVisible(not runs)
         self._stop.setVisible(runs)
         self._prove.setVisible(serves)
+        self.try_it.setVisible(serves)
+        self.try_it.show_buttons()
         for button in (self._start, self._stop, self._prove, self._change, self._remove, self._really):
             button.setEnabled(not self.busy)
         self._show_removal()
@@ -133,7 +145,7 @@ class OverviewPage(PageWidget):
     def _turn_logs(self) -> None:
         self._log.setVisible(not self._log.isVisible())
         if self._log.isVisible():
-            self.conductor.read_log()
+            self._keeper.read_log()
 
     def _begin_removal(self) -> None:
         self._removal.show()
@@ -146,16 +158,16 @@ class OverviewPage(PageWidget):
         self._ask_removal()
 
     def _ask_removal(self) -> None:
-        self.conductor.ask_removal(**self._kept())
+        self._keeper.ask_removal(**self._kept())
 
     def _uninstall(self) -> None:
-        self.conductor.uninstall(**self._kept())
+        self._keeper.uninstall(**self._kept())
 
     def _kept(self) -> dict[str, bool]:
         return {"keep_weights": self._keep_weights.box.isChecked(), "keep_image": self._keep_image.box.isChecked()}
 
     def _show_removal(self) -> None:
-        what = self.conductor.removal
+        what = self._keeper.removal
         self._really.setEnabled(what is not None and not self.busy)
         if what is None:
             return

@@ -34,10 +34,10 @@ class VersionPage(PageWidget):
         self.body.addWidget(self._card)
         self.body.addWidget(self._pin_card)
 
-    def mend(self) -> None:
+    def look_again(self) -> None:
         self.conductor.resolve()
 
-    def mend_label(self, problem: AnyProblem) -> str:
+    def again_label(self, problem: AnyProblem) -> str:
         """Asking again is what helps here, whatever failed."""
         return self.text.gettext("Try again")
 

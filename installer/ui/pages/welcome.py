@@ -7,12 +7,11 @@ from PySide6.QtWidgets import QButtonGroup, QRadioButton
 from installer.steps.bookmark import Page
 from installer.text import Language
 from installer.ui.conductor import Conductor
+from installer.ui.languages import LANGUAGES
 from installer.ui.pages.base import PageWidget
 from installer.ui.widgets.basics import Button, Icon, Label, row
 from installer.ui.widgets.cards import Card
 from installer.ui.widgets.wrapping import wrapping
-
-LANGUAGES: tuple[tuple[Language, str], ...] = (("de", "Deutsch"), ("en", "English"))
 
 
 class WelcomePage(PageWidget):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import (
     QBoxLayout,
@@ -21,6 +21,9 @@ from PySide6.QtWidgets import (
 
 from installer.ui import icons, theme
 from installer.ui.palette import Palette
+
+ICON = 16
+"""The size of an icon on a button; like all icons it grows with the text."""
 
 GAP = "\N{EN SPACE}"
 """Between an icon and the words beside it; Qt leaves too little."""
@@ -46,12 +49,15 @@ class Label(QLabel):
 
 
 class Icon(QLabel):
-    """A drawing in one of the palette's colours; redrawn when the theme changes. Its meaning is said beside it."""
+    """A drawing in one of the palette's colours; redrawn when the theme changes. Its meaning is said beside it.
 
-    def __init__(self, name: str = "", colour: str = "text", size: int = 18) -> None:
+    It grows with the text.
+    """
+
+    def __init__(self, name: str = "", colour: str = "text", size: int = 18, *, grows: bool = True) -> None:
         super().__init__()
-        self._name, self._colour, self._size = name, colour, size
-        self.setFixedSize(size, size)
+        self._name, self._colour, self._size = name, colour, theme.scaled_icon(size) if grows else size
+        self.setFixedSize(self._size, self._size)
         theme.current().changed.connect(self._draw)
         self._draw()
 
@@ -79,6 +85,7 @@ class Button(QPushButton):
         self._icon = icon
         if part:
             self.setProperty("part", part)
+        self.setIconSize(QSize(theme.scaled_icon(ICON), theme.scaled_icon(ICON)))
         self.setAutoDefault(False)
         if on_click is not None:
             self.clicked.connect(lambda _=False: on_click())
@@ -93,7 +100,7 @@ class Button(QPushButton):
     def _draw(self) -> None:
         if self._icon:
             colour = "accent" if self.property("part") == "quiet" else "text"
-            self.setIcon(QIcon(icons.icon(self._icon, colour_of(colour))))
+            self.setIcon(QIcon(icons.icon(self._icon, colour_of(colour), theme.scaled_icon(ICON))))
 
 
 ZERO_WIDTH_SPACE = "\N{ZERO WIDTH SPACE}"

@@ -90,6 +90,7 @@ _MARKS = {
     "blocked": ("ban", "muted"),
     "ok": ("circle-check", "good"),
     "problem": ("circle-x", "bad"),
+    "advice": ("info", "warn"),
     "unknown": ("circle-question-mark", "muted"),
     "waiting": ("circle", "muted"),
     "busy": ("circle-dot", "accent"),
@@ -108,7 +109,7 @@ class VerdictMark(Label):
         self.setLayout(self._row)
 
     def show_verdict(self, kind: str, word: str) -> None:
-        """Show one of fits, tight, no, blocked, ok, problem, unknown, waiting, busy with its word."""
+        """Show one of fits, tight, no, blocked, ok, problem, advice, unknown, waiting, busy with its word."""
         name, colour = _MARKS[kind]
         self.icon.show_as(name, colour)
         self.word.say(word)

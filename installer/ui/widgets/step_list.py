@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from PySide6.QtGui import QIcon
+from PySide6.QtGui import QFont, QFontMetrics, QIcon
 from PySide6.QtWidgets import QWidget
 
 from installer.ui import icons, theme
-from installer.ui.widgets.basics import Button, colour_of, column, restyle
+from installer.ui.widgets.basics import ICON, Button, colour_of, column, restyle
+
+GAP = "\N{FOUR-PER-EM SPACE}"
+"""Between an icon and its name."""
+
+AROUND = 30
+"""Padding and border of a step, and what Qt leaves beside its icon."""
 
 
 class StepList(QWidget):
@@ -33,8 +39,16 @@ class StepList(QWidget):
         """Name the steps; `states` are the words for done, current and to come, for a screen reader."""
         self._names, self._states = names, states
         for step, name in names.items():
-            self._buttons[step].setText(name)
+            self._buttons[step].setText(f"{GAP}{name}")
         self._draw()
+        self.setMinimumWidth(self._widest())
+
+    def _widest(self) -> int:
+        """Return the width of the longest name when it is the current one: the list is as wide on every page."""
+        font = QFont(self.font())
+        font.setWeight(QFont.Weight.DemiBold)
+        longest = max(QFontMetrics(font).horizontalAdvance(each.text()) for each in self._buttons.values())
+        return longest + theme.scaled_icon(ICON) + AROUND
 
     def show_step(self, now: str, *, may_go_back: bool) -> None:
         """Show where one is."""
@@ -45,10 +59,10 @@ class StepList(QWidget):
         at = self._steps.index(self._now)
         for index, button in enumerate(self._buttons.values()):
             name, colour, state = self._looks(index - at)
-            button.setIcon(QIcon(icons.icon(name, colour_of(colour))))
+            button.setIcon(QIcon(icons.icon(name, colour_of(colour), theme.scaled_icon(ICON))))
             button.setEnabled(index == at or (index < at and self._may_go_back))
             button.setProperty("now", index == at)
-            button.setAccessibleName(f"{button.text()}, {state}")
+            button.setAccessibleName(f"{button.text().strip()}, {state}")
             restyle(button)
 
     def _looks(self, ahead: int) -> tuple[str, str, str]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QElapsedTimer, Qt, QTimer
+from PySide6.QtCore import QElapsedTimer, QPointF, Qt, QTimer
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
 from installer.ui import theme
 from installer.ui.icons import pixmap
-from installer.ui.widgets.basics import Label, colour_of, row
+from installer.ui.widgets.basics import ICON, Label, colour_of, row
 
 SHOW_AFTER_MS, STAY_MS, TURN_MS = 100, 1000, 80
 
@@ -50,7 +50,8 @@ class Waiting(QWidget):
 class _Wheel(QWidget):
     def __init__(self) -> None:
         super().__init__()
-        self.setFixedSize(16, 16)
+        self._size = theme.scaled_icon(ICON)
+        self.setFixedSize(self._size, self._size)
         self._angle = 0
         self._timer = QTimer(self, interval=TURN_MS)
         self._timer.timeout.connect(self._turn)
@@ -69,6 +70,7 @@ class _Wheel(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
-        painter.translate(8, 8)
+        middle = self._size / 2
+        painter.translate(middle, middle)
         painter.rotate(self._angle)
-        painter.drawPixmap(-8, -8, pixmap("refresh-cw", colour_of("accent"), 16))
+        painter.drawPixmap(QPointF(-middle, -middle), pixmap("refresh-cw", colour_of("accent"), self._size))
