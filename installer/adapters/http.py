@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
 import requests
 import requests.adapters
 import urllib3.exceptions
@@ -30,6 +31,7 @@ from installer.domain.problems import (
     Treatment,
     Unreachable,
 )
+from installer.domain.strict_json import NOT_OF_THAT_FORM
 
 CONNECT_TIMEOUT_S = 10.0
 READ_TIMEOUT_S = 30.0
@@ -181,8 +183,8 @@ def json_of(response: requests.Response) -> Any:
     if is_web_page(response) or response.content.lstrip()[:1] == b"<":
         raise InstallerError(CaptivePortal(url=without_query(response.url)))
     try:
-        return response.json()
-    except requests.JSONDecodeError as error:
+        return msgspec.json.decode(response.content)
+    except NOT_OF_THAT_FORM as error:
         raise InstallerError(ServerError(host=host_of(response.url), status=response.status_code)) from error
 
 

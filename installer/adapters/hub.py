@@ -27,6 +27,7 @@ from installer.domain.problems import (
     Stalled,
 )
 from installer.domain.sources import FolderWeights, WeightFile, WeightsPlace, WeightsSource
+from installer.domain.strict_json import decoded
 from installer.steps.cancel import Cancel
 from installer.steps.ports import Report
 
@@ -121,10 +122,7 @@ class HuggingFaceHub:
         Raises the problems of `resolve`.
         """
         url, answer = self._model(repo, revision)
-        try:
-            card = msgspec.json.decode(answer, type=_Carded).card
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise InstallerError(MalformedFile.of(url, error)) from error
+        card = decoded(answer, _Carded, url).card
         return card.licence if card else ""
 
     def _model(self, repo: str, revision: str) -> tuple[str, bytes]:
@@ -226,10 +224,7 @@ class HuggingFaceHub:
 
 
 def _weights(repo: str, url: str, answer: bytes) -> WeightsSource:
-    try:
-        model = msgspec.json.decode(answer, type=_Model)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InstallerError(MalformedFile.of(url, error)) from error
+    model = decoded(answer, _Model, url)
     if not _COMMIT.fullmatch(model.sha):
         raise InstallerError(MalformedFile(path=url, where="$.sha", reason="expected 40 hexadecimal digits"))
     for index, sibling in enumerate(model.siblings):

@@ -16,6 +16,7 @@ import msgspec
 
 from installer.adapters import nvidia_smi
 from installer.domain.facts import Gpu, Nvidia, NvidiaState
+from installer.domain.strict_json import NOT_OF_THAT_FORM
 
 FROZEN_ARGUMENT = "--nvml-child"
 
@@ -160,7 +161,7 @@ def _lines(output: bytes) -> tuple[Line, ...]:
     for text in output.splitlines():
         try:
             lines.append(msgspec.json.decode(text, type=Line))
-        except msgspec.DecodeError:
+        except NOT_OF_THAT_FORM:
             continue
     return tuple(lines)
 

@@ -31,10 +31,12 @@ from filelock import FileLock, Timeout
 
 from installer.domain import plan as plans
 from installer.domain.calibration import StartFigures
+from installer.domain.choices import ONE_LINE
 from installer.domain.facts import Calibration
 from installer.domain.plan import Plan
-from installer.domain.problems import AlreadyRunning, DiskFull, InstallerError, MalformedFile, NotInstalled, NotWritable
+from installer.domain.problems import AlreadyRunning, BadChoice, DiskFull, InstallerError, NotInstalled, NotWritable
 from installer.domain.sources import Sources
+from installer.domain.strict_json import decoded
 from installer.steps.bookmark import Bookmark
 from installer.steps.events import Event, Progress
 from installer.steps.smoke import SmokeReport
@@ -64,9 +66,17 @@ class Home:
         """Return where weights lie unless the person chose another folder."""
         return self.folder / "models"
 
-    def weights_folder(self, named: str | None) -> str:
-        """Return where weights lie: in the folder that a person named, else in the home."""
-        return str(Path(named).expanduser().absolute()) if named else str(self.models)
+    def weights_folder(self, chosen: str | None) -> str:
+        """Return the folder for weights that was chosen, as a whole path, or the home's own.
+
+        Raises InstallerError(BadChoice) for the folder of a person whom this computer does not know (`~name`).
+        """
+        if not chosen:
+            return str(self.models)
+        try:
+            return str(Path(chosen).expanduser().absolute())
+        except RuntimeError as error:
+            raise InstallerError(BadChoice(field="folder", value=chosen, limit=ONE_LINE)) from error
 
     def stack(self, name: str) -> StackHome:
         """Return the part of the home that belongs to one stack."""
@@ -284,12 +294,7 @@ def read_bytes(path: Path) -> bytes | None:
 
 def _read(path: Path, kind: type[V]) -> V | None:
     text = read_bytes(path)
-    if text is None:
-        return None
-    try:
-        return msgspec.json.decode(text, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InstallerError(MalformedFile.of(str(path), error)) from error
+    return None if text is None else decoded(text, kind, str(path))
 
 
 def _json(value: object) -> bytes:

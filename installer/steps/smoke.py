@@ -20,6 +20,7 @@ from installer.domain.problems import (
     ReasoningOnly,
     SmokeFailed,
 )
+from installer.domain.strict_json import NOT_OF_THAT_FORM
 from installer.steps.cancel import Cancel
 from installer.steps.ports import Clock, Server, ServerAnswer
 
@@ -261,7 +262,7 @@ def _document(answer: ServerAnswer) -> dict[str, Any]:
         raise _Failure(_status(answer))
     try:
         document = msgspec.json.decode(answer.body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except NOT_OF_THAT_FORM as error:
         raise _Failure(f"not JSON: {answer.body[:80]!r}") from error
     if not isinstance(document, dict):
         raise _Failure(f"not an object: {answer.body[:80]!r}")

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from functools import cache
 
 from installer import resources
+from installer.domain.one_line import printable
 from installer.text import numbers
 from installer.text.numbers import Language
 
 DOMAIN = "slipway"
 LONGEST_QUOTE = 120
 MOST_LISTED = 8
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def _catalogue(language: Language) -> gettext.NullTranslations:
 
 def _on_one_line(fields: dict[str, object]) -> dict[str, object]:
     """Take line breaks and other control characters out: names come from other programs, and a terminal obeys them."""
-    return {name: _CONTROLS.sub(" ", text) if isinstance(text, str) else text for name, text in fields.items()}
+    return {name: printable(text) if isinstance(text, str) else text for name, text in fields.items()}
 
 
 class Voice:

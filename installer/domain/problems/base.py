@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 from pathlib import PurePath
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
+
+from installer.domain.one_line import without_halves
 
 if TYPE_CHECKING:
     from installer.domain.problems import AnyProblem
@@ -73,6 +75,14 @@ class Problem(Tagged, frozen=True, kw_only=True):
     advice: ClassVar[bool] = False
     treated: ClassVar[Treatment] = Treatment.BLOCK
 
+    def __post_init__(self) -> None:
+        """Take halves of letters out: a path that is not in UTF-8 has some, and neither file nor terminal takes them."""
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            whole = _whole(value)
+            if whole is not value:
+                msgspec.structs.force_setattr(self, name, whole)
+
     @property
     def treatment(self) -> Treatment:
         """Return what Slipway does about this Problem by itself."""
@@ -90,6 +100,14 @@ class Problem(Tagged, frozen=True, kw_only=True):
         """Return lines for whoever wants to look closer, as they were seen and in no language of ours."""
         detail = getattr(self, "detail", "")
         return tuple(str(detail).splitlines())
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, str):
+        return without_halves(value)
+    if isinstance(value, tuple) and any(_whole(one) is not one for one in value):
+        return tuple(map(_whole, value))
+    return value
 
 
 class InstallerError(Exception):
