@@ -16,7 +16,7 @@ UV := uv==0.13.9
 VLLM := .venv-vllm
 TORCH := torch==2.13.0+cpu
 
-.PHONY: help setup setup-dev run demo test fix i18n bench bench-fit bench-kv lock clean distclean
+.PHONY: help setup setup-dev run demo test field fix i18n bench bench-fit bench-kv lock clean distclean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -67,6 +67,9 @@ test: setup-dev ## everything: style, types, layers, tests; installs what the te
 	  echo "Not root: nothing is installed, and tests that need a private Docker Engine skip."
 	fi
 	exec $(PY) tests/gate/run $(ARGS)
+
+field: setup-dev ## failures of the field through the product's own doors (CASES=FILE for others of that shape)
+	@exec $(PY) -m tests.field.run $(CASES)
 
 fix: setup-dev ## let the tools repair style
 	@$(PY) -m ruff check --fix . || true

@@ -196,11 +196,11 @@ def _wrong(row: Fingerprint) -> str | None:
         return f"no unit: {', '.join(sorted(unknown))}"
     match = pattern.search(row.example)
     assert match is not None
-    made = _made(row, match, row.example, row.example, Situation(known=_ANYTHING))
+    made = _made(row, match, row.example, row.example, Situation(known=WHAT_ADAPTERS_KNOW))
     return None if made else "its example does not give all fields of the Problem"
 
 
-_ANYTHING: Mapping[str, object] = {
+WHAT_ADAPTERS_KNOW: Mapping[str, object] = {
     "image": "vllm/vllm-openai:v1",
     "tag": "v1",
     "digest": "sha256:" + "0" * 64,

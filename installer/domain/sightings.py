@@ -29,6 +29,8 @@ _TELLING = re.compile(
     re.IGNORECASE,
 )
 _NOT_TELLING = re.compile(r"^\s*(File \"|\^+\s*$|~+)|See root cause above|raise \w+\(|^Traceback", re.IGNORECASE)
+_NO_ERROR = re.compile(r"^(?:\([^)]*\) )?(?:DEBUG|INFO|WARNING) \d\d-\d\d \d\d:\d\d:\d\d \[")
+"""How vLLM's logger begins a line of which the server itself says that it goes on."""
 
 
 def phase(log: str) -> str:
@@ -48,7 +50,8 @@ def relevant_lines(log: str) -> tuple[str, ...]:
 
 def telling_lines(lines: list[str]) -> list[str]:
     """Return the lines of a log that name something gone wrong."""
-    return [line for line in lines if _TELLING.search(line) and not _NOT_TELLING.search(line)]
+    known = (line for line in lines if not _NO_ERROR.match(line) and not _NOT_TELLING.search(line))
+    return [line for line in known if _TELLING.search(line)]
 
 
 def _first(pattern: str) -> Callable[[str, str], str | None]:

@@ -197,7 +197,7 @@ class Stack(Protocol):
     def up(self, file: str, cancel: Cancel) -> None:
         """Create and start the containers of the file.
 
-        Raises ImageUnknown where the image was not pulled, PortTaken, ContainerNotOurs, NvidiaToolkitMissing,
+        Raises ImageUnknown where the image was not pulled, PortTaken, ContainerNameTaken, NvidiaToolkitMissing,
         EngineDown, EngineLost, EngineFailed.
         """
         ...

@@ -22,7 +22,7 @@ from installer.domain.facts import ComposeState
 from installer.domain.problems import (
     Cancelled,
     ComposeMissing,
-    ContainerNotOurs,
+    ContainerNameTaken,
     EngineDown,
     ImageUnknown,
     MalformedFile,
@@ -174,7 +174,7 @@ def test_a_port_of_another_container_is_named(engine: DockerEngine, image: Image
         stack.down(write(folder, service(image, port), project="theirs"))
 
 
-def test_a_container_name_that_is_taken_is_not_ours(
+def test_a_container_name_that_is_taken_is_said(
     engine: DockerEngine, image: ImageSource, folder: Path, private_engine: PrivateEngine
 ) -> None:
     engine.pull(image, Reports(), Cancel())
@@ -185,7 +185,7 @@ def test_a_container_name_that_is_taken_is_not_ours(
             problem = problem_in(lambda: ComposeStack().up(file, Cancel()))
         finally:
             theirs.remove()
-    assert problem == ContainerNotOurs(name="somebodys")
+    assert problem == ContainerNameTaken(name="somebodys")
 
 
 def test_a_card_without_nvidias_toolkit_is_said_so(

@@ -29,6 +29,7 @@ from installer.steps import lifecycle
 from installer.steps.events import (
     INSTALL_STEPS,
     Advice,
+    Again,
     BackedUp,
     Failed,
     Finished,
@@ -140,6 +141,7 @@ MENDED_BY_THE_LADDER = {
     "start:state_blocks_too_few",
     "start:unknown_argument",
 }
+MENDED_BY_PATIENCE = {"image:stalled", "image:unreachable"}
 BEHIND = {
     "probe:too_little_memory": "not_enough_free_memory",
     "start:killed": "container_killed",
@@ -169,7 +171,7 @@ EXIT_CODES = {
 }
 
 
-@pytest.mark.parametrize("asked", [one for one in known() if one not in MENDED_BY_THE_LADDER])
+@pytest.mark.parametrize("asked", [one for one in known() if one not in MENDED_BY_THE_LADDER | MENDED_BY_PATIENCE])
 def test_a_failure_is_told_with_its_kind_and_trying_again_works(tmp_path: Path, asked: str) -> None:
     step, _, kind = asked.partition(":")
     stage = rehearsal(tmp_path, fail=asked)
@@ -181,6 +183,15 @@ def test_a_failure_is_told_with_its_kind_and_trying_again_works(tmp_path: Path, 
         failed = stage.told.of(Failed)[-1]
         assert (failed.step, failed.problem) == (Step(step), problem)
     stage.install()
+    assert stage.told.outcome == "ok"
+
+
+@pytest.mark.parametrize("asked", sorted(MENDED_BY_PATIENCE))
+def test_a_pull_that_a_passing_fault_broke_goes_on_and_says_so(tmp_path: Path, asked: str) -> None:
+    stage = rehearsal(tmp_path, fail=asked)
+    stage.install()
+    (again,) = [note for note in stage.told.notes if isinstance(note, Again)]
+    assert (again.problem.kind, again.attempt) == (asked.partition(":")[2], 2)
     assert stage.told.outcome == "ok"
 
 
