@@ -18,6 +18,7 @@ from installer.adapters.sinks import FolderSink, Sink, Volumes
 from installer.adapters.store import PART, UnsafeName, safe_parts
 from installer.adapters.weights import MEMORY, Memory, survey
 from installer.domain import answers
+from installer.domain.addresses import host_of
 from installer.domain.problems import (
     AnyProblem,
     BadToken,
@@ -220,7 +221,7 @@ class HuggingFaceHub:
 
     def _refusal(self, response: requests.Response, repo: str, revision: str, file: str = "") -> AnyProblem | None:
         """Return what is wrong with an answer of the hub, or of the host that it sent us on to."""
-        return answers.of_hub(http.answer_of(response), http.host_of(self._endpoint), repo, revision, file)
+        return answers.of_hub(http.answer_of(response), host_of(self._endpoint), repo, revision, file)
 
 
 def _weights(repo: str, url: str, answer: bytes) -> WeightsSource:

@@ -10,11 +10,11 @@ import base64
 import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import msgspec
 
 from installer.adapters import http
+from installer.domain import addresses
 from installer.domain.problems import (
     FileUnreadable,
     InstallerError,
@@ -45,12 +45,12 @@ def read(source: str) -> bytes:
 
     Raises FileUnreadable, Unreachable, TlsNotTrusted, CaptivePortal, RateLimited, ServerError.
     """
-    if urlsplit(source).scheme not in ("http", "https"):
+    if addresses.split(source).scheme not in ("http", "https"):
         return _bytes_of(source)
     with http.new_session(source) as session:
         response = http.ask(session, source)
         if response.status_code != 200:
-            raise InstallerError(ServerError(host=http.host_of(source), status=response.status_code))
+            raise InstallerError(ServerError(host=addresses.host_of(source), status=response.status_code))
         return response.content
 
 

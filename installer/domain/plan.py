@@ -9,6 +9,7 @@ import msgspec
 from installer.domain import checks
 from installer.domain.choices import Choices
 from installer.domain.facts import SCHEMA, CudaMemory, Facts, Gpu, Missing
+from installer.domain.figures import whole
 from installer.domain.memory import Fit, Verdict
 from installer.domain.offers import (
     Offer,
@@ -351,8 +352,8 @@ def place_of(facts: Facts, sources: Sources) -> WeightsPlace:
 
 
 def _api(version: str) -> tuple[int, int]:
-    major, _, minor = version.partition(".")
-    return (int(major), int(minor)) if major.isdigit() and minor.isdigit() else (0, 0)
+    major, minor = map(whole, version.partition(".")[::2])
+    return (0, 0) if major is None or minor is None else (major, minor)
 
 
 def decide_again(plan: Plan, facts: Facts, registry: Registry, cuda: CudaMemory | None) -> Plan | Refusal:

@@ -19,6 +19,9 @@ from installer.text.numbers import Language
 
 DOMAIN = "slipway"
 LONGEST_QUOTE = 120
+LONGEST_FIELD = 1500
+"""More than any sentence of ours; what is longer came from another program."""
+
 MOST_LISTED = 8
 
 
@@ -44,7 +47,11 @@ def _catalogue(language: Language) -> gettext.NullTranslations:
 
 def _on_one_line(fields: dict[str, object]) -> dict[str, object]:
     """Take line breaks and other control characters out: names come from other programs, and a terminal obeys them."""
-    return {name: printable(text) if isinstance(text, str) else text for name, text in fields.items()}
+    return {name: _shortened(printable(text)) if isinstance(text, str) else text for name, text in fields.items()}
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST_FIELD else f"{text[: LONGEST_FIELD - 1]}…"
 
 
 class Voice:

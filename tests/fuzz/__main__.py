@@ -1,4 +1,4 @@
-"""The longer run by hand: `python -m tests.fuzz [MINUTES] [NAME ...]`, every target in turn, with new examples each time.
+"""The longer run by hand: `python -m tests.fuzz --minutes 15 [NAME ...]`, every target in turn, with new examples.
 
 A failure does not stop it. Each kind of failure (target, exception, place in the product) is told once, with the
 shortest example that was seen, and at the end the figures of every target. Ends with 1 if there was a failure.
@@ -6,6 +6,7 @@ shortest example that was seen, and at the end the figures of every target. Ends
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import random
 import sys
@@ -72,7 +73,7 @@ def where(error: BaseException) -> str:
     return f"{type(error).__name__} {said} at {Path(last.filename).name}:{last.lineno}"
 
 
-def rounds(one: Target, log: Log, deadline: float) -> None:
+def rounds(one: Target, log: Log, deadline: float, chance: random.Random) -> None:
     """Try a target with new examples until its turn is over."""
     began = time.monotonic()
     done = 0
@@ -84,35 +85,40 @@ def rounds(one: Target, log: Log, deadline: float) -> None:
         done += 1
         try:
             one.check(**values)
-        except (Exception, Hang) as error:
+        except (Exception, Hang) as error:  # noqa: BLE001 - whatever it is, it is what was looked for
             log.note(one.name, error, ", ".join(f"{name}={value!r}" for name, value in values.items()))
 
     while time.monotonic() < deadline:
         examples = max(20, one.examples)
         fresh = settings(GATE, max_examples=examples, derandomize=False, phases=[Phase.generate])
-        seed(random.getrandbits(64))(fresh(given(**one.strategies)(check)))()
+        seed(chance.getrandbits(64))(fresh(given(**one.strategies)(check)))()
     log.examples[one.name] += done
     log.seconds[one.name] += round(time.monotonic() - began)
 
 
 def main(argv: list[str]) -> int:
-    minutes = float(argv[0]) if argv else 10.0
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz")
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--seed", type=int, default=random.getrandbits(32))
+    parser.add_argument("names", nargs="*", metavar="NAME", help="part of a target's name; all without one")
+    asked = parser.parse_args(argv)
     for file in sorted(HERE.glob("test_*.py")):
         importlib.import_module(f"tests.fuzz.{file.stem}")
-    chosen = [one for one in target.known if not argv[1:] or any(name in one.name for name in argv[1:])]
-    end, log = time.monotonic() + 60 * minutes, Log()
-    turn = min(ROUND_SECONDS, 60 * minutes / max(1, len(chosen)))
+    chosen = [one for one in target.known if not asked.names or any(name in one.name for name in asked.names)]
+    end, log, chance = time.monotonic() + 60 * asked.minutes, Log(), random.Random(asked.seed)
+    turn = min(ROUND_SECONDS, 60 * asked.minutes / max(1, len(chosen)))
+    print(f"{len(chosen)} targets, {asked.minutes:g} minutes, seed {asked.seed}", flush=True)
     try:
-        while time.monotonic() < end:
+        while chosen and time.monotonic() < end:
             for one in chosen:
-                rounds(one, log, min(end, time.monotonic() + turn))
+                rounds(one, log, min(end, time.monotonic() + turn), chance)
     except KeyboardInterrupt:
         print("Stopped.")
     for (name, place), failure in log.failures.items():
         print(f"\n== {name}: {place}, {failure.times} times\n{failure.example[:LONGEST_EXAMPLE]}\n{failure.trace}")
     log.table()
     print(f"{sum(log.examples.values()):,} examples, {len(log.failures)} kinds of failure")
-    return 1 if log.failures else 0
+    return 1 if log.failures or not chosen else 0
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -24,15 +25,16 @@ class Ended:
     err: str
 
 
-def slipway(arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> Ended:
+def slipway(arguments: Sequence[str], environment: Mapping[str, str] | None = None, given: bytes = b"") -> Ended:
     """Run one command; whatever was wrong with what it was given has an exit code and words, and no traceback."""
     out, err = io.BytesIO(), io.BytesIO()
     spoken, complained = (io.TextIOWrapper(stream, "utf-8", write_through=True) for stream in (out, err))
     inherited = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    given = {**inherited, "LANG": "C.UTF-8", "SLIPWAY_DEBUG": "1", **(environment or {})}
+    around = {**inherited, "LANG": "C.UTF-8", "SLIPWAY_DEBUG": "1", **(environment or {})}
     with (
         limited(),
-        mock.patch.dict(os.environ, given, clear=True),
+        mock.patch.dict(os.environ, around, clear=True),
+        mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(given))),
         redirect_stdout(spoken),
         redirect_stderr(complained),
     ):

@@ -76,7 +76,7 @@ class Problem(Tagged, frozen=True, kw_only=True):
     treated: ClassVar[Treatment] = Treatment.BLOCK
 
     def __post_init__(self) -> None:
-        """Take halves of letters out: a path that is not in UTF-8 has some, and neither file nor terminal takes them."""
+        """Take halves of letters out: a path that is not in UTF-8 has some, and no file or terminal takes them."""
         for name in self.__struct_fields__:
             value = getattr(self, name)
             whole = _whole(value)
