@@ -87,8 +87,8 @@ def reading_of(code: int, stdout: bytes, stderr: bytes, gpu_uuid: str | None) ->
         raise InstallerError(EngineFailed(operation=OPERATION, detail=f"exit code {code}: {said}")) from error
     if gpu_uuid and memory is None:
         failed = str(seen.get("failed_call", ""))
-        code = natural(seen.get("code"))
-        raise InstallerError(GpuNotInContainer(gpu=gpu_uuid, cuda_error=code, detail=detail_of(failed)))
+        cuda_error = natural(seen.get("code"))
+        raise InstallerError(GpuNotInContainer(gpu=gpu_uuid, cuda_error=cuda_error, detail=detail_of(failed)))
     return ProbeReading(cuda=memory, data_root_free_bytes=free)
 
 

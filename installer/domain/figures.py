@@ -27,3 +27,8 @@ def decimal(text: str) -> float | None:
 def natural(value: object) -> int | None:
     """Return a whole number of a document, from 0 to 2^53; true and false are none."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST else None
+
+
+def is_figure(value: object) -> bool:
+    """Say whether a value, if it is a number, is one that a figure can have: finite, and not above 2^53."""
+    return not isinstance(value, int | float) or abs(value) <= MOST

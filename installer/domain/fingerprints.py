@@ -18,7 +18,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from installer.domain import problems
-from installer.domain.figures import decimal, whole
+from installer.domain.figures import decimal, is_figure, whole
 from installer.domain.problems import AnyProblem, InstallerError, MalformedFile, Problem, snake_case
 from installer.domain.redaction import redacted
 from installer.domain.sightings import FINDERS, in_pieces, telling_lines
@@ -248,7 +248,7 @@ def _made(row: Fingerprint, match: re.Match[str], text: str, lines: str, situati
     except msgspec.ValidationError:
         return None
     problem: AnyProblem = made
-    return problem
+    return problem if all(map(is_figure, msgspec.structs.astuple(problem))) else None
 
 
 def _captured(match: re.Match[str]) -> dict[str, object]:

@@ -9,6 +9,7 @@ import re
 
 DETAIL_CHARACTERS = 600
 _NAMES_OF_SECRETS = r"(?<![A-Z0-9_])[A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD)"
+_FLAG = r"--[\w-]*(?:key|token|password|secret)"
 _QUOTE = r"\\{0,9}[\"']?"
 """Quotes, also those of JSON inside JSON."""
 
@@ -20,7 +21,8 @@ _SECRETS = tuple(
         (r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{6,}", r"\1 …"),
         # also a list, as Python prints the arguments of vLLM: 'api_key': ['…']
         (rf"(?i)({_NAMES_OF_SECRETS}{_QUOTE}\s*[=:]\s*)({_VALUE})", r"\1…"),
-        (rf"(?i)((?<![\w-])--[\w-]*(?:key|token|password|secret){_QUOTE},?\s+{_QUOTE})([^\s\"'-][^\s\"']*)", r"\1…"),
+        # also as two items of a YAML list, one below the other
+        (rf"(?i)((?<![\w-]){_FLAG}{_QUOTE},?\s+(?:-\s+)?{_QUOTE})([^\s\"'-][^\s\"']*)", r"\1…"),
         (r"\bsk-[A-Za-z0-9_-]{8,}", "sk-…"),
         (r"(\w://)[^/@\s\"']+@", r"\1…@"),
     )

@@ -62,7 +62,7 @@ def relevant_lines(log: str) -> tuple[str, ...]:
 
     Frames of a traceback and its closing words say less than the error that they lead to.
     """
-    lines = [redacted(line.rstrip()) for line in log.splitlines() if line.strip()]
+    lines = [line.rstrip() for line in redacted(log).splitlines() if line.strip()]
     telling = telling_lines(lines)
     return tuple(dict.fromkeys(telling[-LINES_TO_SHOW:])) if telling else tuple(lines[-LINES_TO_SHOW:])
 

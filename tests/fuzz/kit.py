@@ -16,7 +16,7 @@ from types import FrameType
 from typing import Any, TypeVar
 
 import msgspec
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.strategies import SearchStrategy
 
 from installer.domain import problems
@@ -44,6 +44,7 @@ GATE = settings(
     derandomize=True,
     database=None,
     suppress_health_check=list(HealthCheck),
+    phases=[Phase.explicit, Phase.generate],
 )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Iterator
 from typing import Any
 
 from hypothesis import strategies as st
@@ -28,6 +30,7 @@ LINES = (
     f"docker login failed: password={KEY}",
     f"  api_key: {KEY}",
     f"client_secret = {KEY} # error",
+    f"error:\n    - --api-key\n    - {KEY}\n",
     f'fatal: password: "{KEY}" denied',
     f"X-Api-Key: {KEY} invalid",
 )
@@ -36,6 +39,32 @@ VALUES: tuple[Any, ...] = (
     *([f"HF_TOKEN={TOKEN}", "A=b"], ["--api-key", KEY], [f"--api-key={KEY}"], [f"--api-key {KEY}"]),
     *({"HF_TOKEN": TOKEN}, {"VLLM_API_KEY": KEY}, {"Authorization": f"Bearer {KEY}"}),
 )
+
+
+@st.composite
+def into(draw: st.DrawFn, documents: st.SearchStrategy[Any]) -> Any:
+    """A document with a secret in one of its mappings or lists."""
+    document = copy.deepcopy(draw(documents))
+    inner = list(holders(document))
+    place = draw(st.sampled_from(inner)) if inner else None
+    if isinstance(place, dict):
+        place[draw(st.sampled_from(("Env", "Cmd", "Args", "Error", "error", "message", "command")))] = draw(values())
+    elif isinstance(place, list):
+        place.insert(0, draw(values()))
+    return document
+
+
+def holders(document: Any) -> Iterator[Any]:
+    """Every mapping and list of a document."""
+    if isinstance(document, dict | list):
+        yield document
+        for inner in document.values() if isinstance(document, dict) else document:
+            yield from holders(inner)
+
+
+def values() -> st.SearchStrategy[Any]:
+    """A value of a document with a secret in it."""
+    return st.sampled_from(VALUES)
 
 
 def lines() -> st.SearchStrategy[str]:

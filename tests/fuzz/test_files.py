@@ -63,7 +63,7 @@ ANSWER_TEXTS = st.one_of(
 )
 
 
-@target(200, data=ANSWER_TEXTS)
+@target(100, data=ANSWER_TEXTS)
 def test_answers(data: bytes) -> None:
     file = fresh("answers") / "answers.yaml"
     file.write_bytes(data)
@@ -74,7 +74,7 @@ def test_answers(data: bytes) -> None:
         )
 
 
-@target(25, data=ANSWER_TEXTS)
+@target(12, data=ANSWER_TEXTS)
 def test_answers_of_a_command(data: bytes) -> None:
     folder = fresh("answers")
     (folder / "answers").write_bytes(data)
@@ -110,7 +110,7 @@ def _rendered(plan: Plan) -> None:
 RECORDED = tuple(json.loads((ROOT / "tests" / "machines" / f"{name}.json").read_text("utf-8")) for name in MACHINES)
 
 
-@target(120, data=broken_json(RECORDED))
+@target(80, data=broken_json(RECORDED))
 def test_a_recorded_machine(data: bytes) -> None:
     facts = survives(lambda: machines.from_json(data, "machine.json"))
     if facts is None:
@@ -133,7 +133,7 @@ def _judged(facts: Facts, registry: Registry) -> None:
 
 
 @target(
-    25,
+    12,
     data=broken_json(RECORDED),
     verb=st.sampled_from(("detect", "offers", "")),
     language=st.sampled_from(["de", "en"]),
@@ -167,7 +167,7 @@ def registry_texts(draw: st.DrawFn) -> dict[str, str]:
     return TEXTS | {name: draw(relined(st.just(TEXTS[name])))}
 
 
-@target(100, texts=registry_texts(), machine=st.sampled_from(MACHINES))
+@target(30, texts=registry_texts(), machine=st.sampled_from(MACHINES))
 def test_the_registry(texts: dict[str, str], machine: str) -> None:
     registry = survives(lambda: registries.parse(texts))
     if registry is None:
@@ -179,7 +179,7 @@ def test_the_registry(texts: dict[str, str], machine: str) -> None:
         survives(partial(_planned, recorded(machine), registry, Choices(profile=name)))
 
 
-@target(8, texts=registry_texts())
+@target(5, texts=registry_texts())
 def test_the_registry_of_a_command(texts: dict[str, str]) -> None:
     folder = fresh("registry")
     for name, text in texts.items():

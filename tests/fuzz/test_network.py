@@ -206,7 +206,7 @@ COMPLETION: dict[str, Any] = {
 TARGET = smoke.Target(port=0, model="m", context=4096)
 
 
-@target(80, models=broken_json((MODELS,)), completion=broken_json((COMPLETION,)), spoils=SPOILS)
+@target(50, models=broken_json((MODELS,)), completion=broken_json((COMPLETION,)), spoils=SPOILS)
 def test_a_server_is_proved(models: bytes, completion: bytes, spoils: list[Spoiled]) -> None:
     next_spoil = in_turn(spoils)
     bodies = {"/health": b"", "/v1/models": models, "/v1/chat/completions": completion}
@@ -264,7 +264,7 @@ def signed(payload: bytes) -> dict[str, Any]:
     }
 
 
-@target(40, payload=broken_json((PAYLOAD,)), spoil=spoiled())
+@target(15, payload=broken_json((PAYLOAD,)), spoil=spoiled())
 def test_a_signed_registry(payload: bytes, spoil: Spoiled) -> None:
     envelope = json.dumps(signed(payload)).encode()
     wire().script = lambda _: spoil.around(envelope)

@@ -72,45 +72,13 @@ FIELD = tuple(
 )
 """What the field cases hold as text: logs, files, tables, messages."""
 
-FIGURES = ("0", "-0", "9" * 400, "9" * 5000, "1.2.3", ".", "-", "1e999", "nan", "inf", "1,5", "²", "٣", "", "0x10")
-PIECES = [
-    "\n",
-    "A",
-    "a_",
-    "-",
-    "--a",
-    "://",
-    "https://",
-    "a.",
-    "1.",
-    "x ",
-    " ",
-    "\t",
-    "\r",
-    '"',
-    "'",
-    "(",
-    "[",
-    "=",
-    "@",
-    "KEY=",
-    "token",
-    "error ",
-    "1/2 ",
-    "hf_",
-    "sk-",
-    "Bearer ",
-    "--key ",
-    "/a",
-    "\\",
-    "{",
-    "GPU ",
-    "exec: ",
-    "0.0.0.0:",
-    "KEY=[",
-    "KEY='",
+FIGURES = ("0", "-0", "9" * 400, "1.2.3", ".", "-", "1e999", "nan", "inf", "1,5", "²", "٣", "", "0x10", "9" * 5000)
+PIECES = (
+    "\n", "A", "a_", "-", "--a", "://", "https://", "a.", "1.", "x ", " ", "\t", "\r", '"', "'", "(", "[", "=", "@",
     "é",
-]
+    "KEY=", "KEY=[", "KEY='", "token", "error ", "1/2 ", "hf_", "sk-", "Bearer ", "--key ", "/a", "\\", "{",
+    "GPU ", "exec: ", "0.0.0.0:",
+)  # fmt: skip
 LONG = tuple((piece * 60_000)[:60_000] for piece in PIECES)
 """Lines that a program may write without an end, and that make a careless pattern count for hours."""
 
@@ -118,7 +86,7 @@ NOISE = ("\r", "\x1b[31m", "\x1b[0K", "\0", "\ufeff", "\ufffd", "\u2028", "\x85"
 
 
 @st.composite
-def log_lines(draw: st.DrawFn, most: int = 12) -> list[str]:
+def log_lines(draw: st.DrawFn, most: int = 8) -> list[str]:
     """Lines of a log: known ones, also with other figures, harmless ones, noise, secrets, at times an endless one."""
     known = st.sampled_from(EXAMPLES + FIELD)
     kinds = st.one_of(
@@ -131,7 +99,7 @@ def log_lines(draw: st.DrawFn, most: int = 12) -> list[str]:
         st.sampled_from(TEXTS[:-1]),
     )
     lines = draw(st.lists(kinds, max_size=most))
-    if draw(st.integers(0, 9)) == 0:
+    if draw(st.integers(0, 19)) == 7:  # hypothesis likes the ends of a range
         lines.insert(draw(st.integers(0, len(lines))), draw(st.sampled_from(LONG)))
     if draw(st.integers(0, 4)) == 0:
         lines.append(draw(st.sampled_from(NOISE)) + draw(known))
@@ -184,7 +152,7 @@ def a_plan() -> Plan:
 
 
 @target(
-    60, log=LOGS, code=st.sampled_from((0, 1, 2, 135, 137, 139, -1, 255)), killed=st.booleans(), situation=SITUATIONS
+    25, log=LOGS, code=st.sampled_from((0, 1, 2, 135, 137, 139, -1, 255)), killed=st.booleans(), situation=SITUATIONS
 )
 def test_a_log(log: str, code: int, killed: bool, situation: Situation) -> None:
     def look() -> AnyProblem:
@@ -214,7 +182,7 @@ def _climbed(problem: AnyProblem) -> None:
         plan = changed
 
 
-@target(60, text=LOGS, operation=st.sampled_from(("pull", "up", "probe", "")), named=st.booleans())
+@target(25, text=LOGS, operation=st.sampled_from(("pull", "up", "probe", "")), named=st.booleans())
 def test_a_message_of_an_engine(text: str, operation: str, named: bool) -> None:
     asked = engine_errors.Asked(operation=operation, image=image() if named else None, endpoint="unix:///x")
     problem = survives(lambda: engine_errors.problem_of(text, asked))
@@ -223,7 +191,7 @@ def test_a_message_of_an_engine(text: str, operation: str, named: bool) -> None:
     told(checks.completed(problem, recorded("rtx-5090-wsl2")))
 
 
-@target(60, text=LOGS)
+@target(40, text=LOGS)
 def test_secrets_are_taken_out(text: str) -> None:
     keeps_quiet(survives(lambda: redacted(text)) or "")
     for find in FINDERS.values():
@@ -238,7 +206,7 @@ def broken_rows(draw: st.DrawFn) -> dict[str, Any]:
     return {"fingerprints": document}
 
 
-@target(60, document=broken_rows(), log=LOGS, situation=SITUATIONS)
+@target(40, document=broken_rows(), log=LOGS, situation=SITUATIONS)
 def test_a_table_of_fingerprints(document: dict[str, Any], log: str, situation: Situation) -> None:
     def read() -> Table:
         values = strict_yaml.mapping("fingerprints.yaml", as_yaml(document))
@@ -334,7 +302,7 @@ services:
     command: [--api-key {KEY}, '--api-key', '{KEY}', --hf-token={TOKEN}]
     environment: {{HF_TOKEN: {TOKEN}, VLLM_API_KEY: {KEY}, B: true}}
 """
-COMPOSE_FILES = (render(planned()).text, SPOILED_COMPOSE, SECRET_COMPOSE)
+COMPOSE_FILES = (render(planned()).text, SPOILED_COMPOSE)
 TABLE_OF_CARDS = """\
 index, name, memory.total [MiB], memory.free [MiB], compute_cap, mig.mode.current
 0, NVIDIA GeForce RTX 5090, 32607 MiB, 31000 MiB, 12.0, [N/A]
@@ -368,12 +336,12 @@ def pasted_texts(draw: st.DrawFn) -> str:
     """A text of one of the forms that people paste, or a log."""
     match draw(st.sampled_from(("log", "json", "machine", "compose", "cards", "http", "env", "contexts", "field"))):
         case "json":
-            documents = mutated(st.sampled_from(DOCUMENTS))
+            documents = planted.into(mutated(st.sampled_from(DOCUMENTS)))
             return json.dumps(draw(st.one_of(documents, documents.map(lambda one: [one, one]))))
         case "machine":
             return json.dumps(draw(mutated(st.sampled_from(MACHINES_RECORDED))))
         case "compose":
-            return draw(broken_yaml(COMPOSE_FILES))
+            return draw(st.one_of(broken_yaml(COMPOSE_FILES), st.just(SECRET_COMPOSE)))
         case "cards":
             return draw(st.sampled_from(DRIVER_TABLES).flatmap(other_figures))
         case "http":
@@ -417,7 +385,7 @@ PASTES = st.one_of(
 
 
 @target(
-    120,
+    60,
     data=PASTES,
     name=st.sampled_from((pasted.PASTED, "docker-compose.yml", ".env", "a\udcffb", "\x1b[31m", "x" * 400)),
     ansi=st.sampled_from(("cp1252", "cp932", "utf-8", "no such page", "\0", "", "rot13", "hex", "idna", "cp65001")),
@@ -435,7 +403,7 @@ def test_a_paste(data: bytes, name: str, ansi: str, situation: Situation | None)
         told(problem)
 
 
-@target(30, data=PASTES, as_file=st.booleans(), as_json=st.booleans(), language=st.sampled_from(("de", "en")))
+@target(10, data=PASTES, as_file=st.booleans(), as_json=st.booleans(), language=st.sampled_from(("de", "en")))
 def test_a_paste_of_a_command(data: bytes, as_file: bool, as_json: bool, language: str) -> None:
     folder = fresh("paste")
     (folder / "paste").write_bytes(data)
@@ -495,7 +463,7 @@ ANSWERS = st.builds(
 
 
 @target(
-    100, answer=ANSWERS, log=LOGS, name=st.one_of(st.just("org/model"), st.sampled_from(TEXTS)), pinned=st.booleans()
+    40, answer=ANSWERS, log=LOGS, name=st.one_of(st.just("org/model"), st.sampled_from(TEXTS)), pinned=st.booleans()
 )
 def test_an_answer(answer: Answer, log: str, name: str, pinned: bool) -> None:
     digest = "sha256:" + "0" * 64 if pinned else None

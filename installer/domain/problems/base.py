@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 
 from installer.domain.one_line import without_halves
+from installer.domain.redaction import redacted
 
 if TYPE_CHECKING:
     from installer.domain.problems import AnyProblem
@@ -76,12 +77,12 @@ class Problem(Tagged, frozen=True, kw_only=True):
     treated: ClassVar[Treatment] = Treatment.BLOCK
 
     def __post_init__(self) -> None:
-        """Take halves of letters out: a path that is not in UTF-8 has some, and no file or terminal takes them."""
+        """Keep secrets out, and halves of letters: a path that is not in UTF-8 has some, and no terminal takes them."""
         for name in self.__struct_fields__:
             value = getattr(self, name)
-            whole = _whole(value)
-            if whole is not value:
-                msgspec.structs.force_setattr(self, name, whole)
+            clean = _clean(value)
+            if clean != value:
+                msgspec.structs.force_setattr(self, name, clean)
 
     @property
     def treatment(self) -> Treatment:
@@ -102,12 +103,10 @@ class Problem(Tagged, frozen=True, kw_only=True):
         return tuple(str(detail).splitlines())
 
 
-def _whole(value: Any) -> Any:
-    if isinstance(value, str):
-        return without_halves(value)
-    if isinstance(value, tuple) and any(_whole(one) is not one for one in value):
-        return tuple(map(_whole, value))
-    return value
+def _clean(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_clean, value))
+    return redacted(without_halves(value)) if isinstance(value, str) else value
 
 
 class InstallerError(Exception):
