@@ -29,6 +29,7 @@ from installer.domain.problems import (
 )
 from installer.domain.sources import FolderWeights, WeightFile, WeightsPlace, WeightsSource
 from installer.domain.strict_json import decoded
+from installer.domain.units import Natural
 from installer.steps.cancel import Cancel
 from installer.steps.ports import Report
 
@@ -41,12 +42,12 @@ _TOKEN = re.compile(r"[\x21-\x7e]+")
 
 class _Lfs(msgspec.Struct):
     sha256: str
-    size: int
+    size: Natural
 
 
 class _Sibling(msgspec.Struct):
     rfilename: str
-    size: int
+    size: Natural
     blob_id: str | None = msgspec.field(name="blobId", default=None)
     lfs: _Lfs | None = None
 

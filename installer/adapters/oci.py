@@ -28,6 +28,7 @@ from installer.domain.problems import (
 from installer.domain.registry import HelperImage, ImageRelease
 from installer.domain.sources import ImageSource, Layer
 from installer.domain.strict_json import NOT_OF_THAT_FORM
+from installer.domain.units import Natural
 
 DOCKER_HUB: Final = "docker.io"
 
@@ -66,7 +67,7 @@ class _Platform(msgspec.Struct):
 
 class _Descriptor(msgspec.Struct):
     digest: str
-    size: int = 0
+    size: Natural = 0
     platform: _Platform = msgspec.field(default_factory=_Platform)
     annotations: dict[str, str] | None = None
 

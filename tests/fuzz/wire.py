@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import socket
 import socketserver
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
+from unittest import mock
 
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
@@ -70,6 +72,20 @@ class _Handler(socketserver.StreamRequestHandler):
 def wire() -> Wire:
     """Return the one server of this process."""
     return Wire()
+
+
+@contextlib.contextmanager
+def nobody_else() -> Iterator[None]:
+    """Let no name be looked up and no other computer be asked, whatever an address that was made up says."""
+    look_up = socket.getaddrinfo
+
+    def here(host: Any, *rest: Any, **more: Any) -> Any:
+        if host != "127.0.0.1":
+            raise socket.gaierror(socket.EAI_NONAME, "only this computer")
+        return look_up(host, *rest, **more)
+
+    with mock.patch.object(socket, "getaddrinfo", here):
+        yield
 
 
 JSON = "application/json"
