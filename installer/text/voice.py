@@ -113,7 +113,7 @@ class Voice:
 
     def quote(self, value: str) -> str:
         """Return a name in quotation marks, on one line and not too long; one that is empty is called unknown."""
-        line = " ".join(value.split())
+        line = " ".join(printable(value).split())
         if not line:
             return self.gettext("(unknown)")
         shown = line if len(line) <= LONGEST_QUOTE else line[: LONGEST_QUOTE - 1] + "…"
@@ -121,7 +121,7 @@ class Voice:
 
     def listed(self, values: Sequence[str]) -> str:
         """Return names as a list in one line; of many the first ones and how many more there are."""
-        line = ", ".join(" ".join(value.split()) for value in values[:MOST_LISTED])
+        line = ", ".join(" ".join(printable(value).split()) for value in values[:MOST_LISTED])
         more = len(values) - MOST_LISTED
         return (
             line if more <= 0 else self.ngettext("{line} and {count} more", "{line} and {count} more", more, line=line)

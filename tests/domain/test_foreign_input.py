@@ -49,6 +49,8 @@ from installer.domain.progress import PullProgress
 from installer.domain.redaction import redacted
 from installer.domain.sightings import relevant_lines
 from installer.steps.home import Home
+from installer.steps.smoke import Check
+from installer.text import Text
 from tests.builders import shipped_registry
 
 TABLE = shipped_registry().known_failures()
@@ -270,6 +272,12 @@ def test_an_answer_that_no_file_could_hold_is_refused(field: str, value: object)
         choices.check(msgspec.structs.replace(Choices(), **{field: value}))
     assert isinstance(caught.value.problem, BadChoice)
     msgspec.json.encode(caught.value.problem).decode()
+
+
+@pytest.mark.parametrize("language", ["de", "en"])
+def test_what_a_server_said_is_shown_without_control_characters(language: Any) -> None:
+    check = Check(name="models", outcome="failed", seconds=0, detail="max_model_len \x1b[31m\x00\x7f")
+    assert not set("\x1b\x00\x7f") & set(Text(language).check(check))
 
 
 def test_the_folder_of_a_person_whom_nobody_knows_is_refused(tmp_path: Path) -> None:

@@ -209,11 +209,17 @@ COMPLETION: dict[str, Any] = {
 TARGET = smoke.Target(port=0, model="m", context=4096)
 
 
-@target(50, models=broken_json((MODELS,)), completion=broken_json((COMPLETION,)), spoils=SPOILS)
-def test_a_server_is_proved(models: bytes, completion: bytes, spoils: list[Spoiled]) -> None:
+@target(50, models=broken_json((MODELS,)), completion=broken_json((COMPLETION,)), spoils=SPOILS, echoes=st.booleans())
+def test_a_server_is_proved(models: bytes, completion: bytes, spoils: list[Spoiled], echoes: bool) -> None:
     next_spoil = in_turn(spoils)
     bodies = {"/health": b"", "/v1/models": models, "/v1/chat/completions": completion}
-    wire().script = lambda request: next_spoil().around(bodies.get(request.path, b""))
+
+    def script(request: Request) -> bytes:
+        if echoes and "authorization" in request.headers:
+            return next_spoil().around(request.headers["authorization"].encode() + f" {KEY} {TOKEN}".encode(), "401 x")
+        return next_spoil().around(bodies.get(request.path, b""))
+
+    wire().script = script
     port = int(wire().address.rpartition(":")[2])
     there = smoke.Target(port=port, model="m", context=4096)
 
