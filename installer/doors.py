@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import locale
 import os
 import sys
@@ -11,10 +12,11 @@ import msgspec
 import platformdirs
 
 from installer import resources
+from installer.domain import pasted, pixels
 from installer.domain import registry as registries
 from installer.domain.decoding import ANSI
 from installer.domain.facts import Facts, from_json
-from installer.domain.pixels import Pixels
+from installer.domain.pasted import Reading
 from installer.domain.problems import FileUnreadable, InstallerError
 from installer.domain.registry import Registry
 from installer.steps import kept_registry
@@ -104,17 +106,21 @@ def read_bytes(path: str) -> bytes:
         raise InstallerError(FileUnreadable(path=path, reason=error.strerror or type(error).__name__)) from error
 
 
-def code_page() -> str:
+def diagnosed(data: bytes, name: str, registry: Registry) -> Reading:
+    """Say what a paste, a file or a picture tells of a failure. Raises InstallerError(MalformedFile) for a torn one."""
+    from installer.adapters.pictures import decoded
+
+    picture = decoded(data, name)
+    if picture is None:
+        return pasted.read(data, registry.known_failures(), name=name, ansi=_code_page())
+    flaw = pixels.flaw(pixels.measured(picture))
+    return Reading(problems=(flaw,) if flaw else ())
+
+
+def _code_page() -> str:
     """Return the code page of this system's older programs; the western one where the system itself speaks UTF-8."""
     named = locale.getencoding()
     return ANSI if named.casefold().replace("-", "") == "utf8" else named
-
-
-def picture(data: bytes, path: str) -> Pixels | None:
-    """Decode a picture, None where the bytes are none. Raises InstallerError(MalformedFile) for a damaged one."""
-    from installer.adapters.pictures import decoded
-
-    return decoded(data, path)
 
 
 def secrets(hf_token_file: str | None, api_key_file: str | None, *, ask_store: bool) -> Secrets:
@@ -130,7 +136,12 @@ def secrets(hf_token_file: str | None, api_key_file: str | None, *, ask_store: b
 
 
 def _read_secret(flag: str, path: str) -> str:
-    """Read a file with a secret. A name that is no path may be the secret itself: the flag is named in its place."""
+    """Read a file with a secret. A name that is no path may be the secret itself: the flag is named in its place.
+
+    What a person types at a terminal does not show there.
+    """
+    if path == "-" and sys.stdin.isatty():
+        return getpass.getpass(f"{flag}: ")
     try:
         return read_text(path)
     except InstallerError as error:
@@ -139,17 +150,28 @@ def _read_secret(flag: str, path: str) -> str:
         raise
 
 
+def store_token(token: str) -> None:
+    """Keep the Hugging Face token in the system's own store.
+
+    Raises InstallerError(BadToken, BadChoice, NoTokenStore).
+    """
+    from installer.adapters import token_store
+
+    token_store.keep(token)
+
+
+def forget_token() -> bool:
+    """Remove the token from the system's own store; say whether there was one. Raises InstallerError(NoTokenStore)."""
+    from installer.adapters import token_store
+
+    return token_store.forget()
+
+
 def _stored_token() -> str | None:
-    """Ask the OS store, where the optional package is installed and a store is there."""
-    try:
-        import keyring
-        from keyring.errors import KeyringError
-    except ImportError:
-        return None
-    try:
-        return keyring.get_password("slipway", "hf_token")
-    except KeyringError:
-        return None
+    """Ask the system's store, where the optional package is installed and a store is there."""
+    from installer.adapters import token_store
+
+    return token_store.read()
 
 
 def real(secrets: Secrets) -> Ports:
@@ -163,6 +185,7 @@ def real(secrets: Secrets) -> Ports:
     from installer.adapters.machine import LocalMachine
     from installer.adapters.nvml import NvmlGpus
     from installer.adapters.oci import OciRegistry
+    from installer.adapters.pictures import PictureFiles
     from installer.adapters.server import LoopbackServer
     from installer.adapters.sinks import Volumes
     from installer.adapters.stack import ComposeStack
@@ -180,6 +203,7 @@ def real(secrets: Secrets) -> Ports:
         clock=SystemClock(),
         autostart=SessionAutostart(),
         awake=SystemAwake(),
+        pictures=PictureFiles(),
     )
 
 
@@ -188,6 +212,13 @@ def dry_run(recorded: Facts, registry: Registry, speed: float, fail: str | None)
     from installer.adapters.dryrun import dry_run_ports
 
     return dry_run_ports(recorded, registry, speed=speed, fail=fail)
+
+
+def dry_run_failures() -> tuple[str, ...]:
+    """Return every failure that a dry run can be asked for, as STEP:KIND."""
+    from installer.adapters.dryrun_failures import known
+
+    return known()
 
 
 def nvml_child() -> int:

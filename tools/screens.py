@@ -25,11 +25,16 @@ from installer.ui.app import open_window
 from installer.ui.options import Options
 from installer.ui.palette import DARK, LIGHT
 from installer.ui.shell import Shell
+from installer.ui.widgets.cards import ProblemCard
 
 ROOT = Path(__file__).resolve().parents[1]
 HOME = "/tmp/slipway-demo"
 FASTEST = 1000.0
 PATIENCE_SECONDS = 60.0
+PASTED = (
+    "ValueError: Free memory on device cuda:0 (30.12/31.84 GiB) on startup is less than desired GPU memory "
+    "utilization (0.95, 30.25 GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes."
+)
 
 
 def main(argv: list[str]) -> int:
@@ -91,6 +96,11 @@ def walk(application: QApplication, shell: Shell, folder: Path, suffix: str) -> 
     shell.next.click()
     until(lambda: shell.conductor.status is not None and not shell.conductor.busy)
     shot("overview")
+    lookup = shell.look_up()
+    lookup.pasted.setPlainText(PASTED)
+    lookup.look.click()
+    until(lambda: any(card.isVisible() for card in lookup.findChildren(ProblemCard)))
+    shot("lookup")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from typing import Any
 
 from installer import doors
 from installer.cli.session import Session
-from installer.domain import pasted, pixels
+from installer.domain import pasted
 from installer.domain.pasted import Reading
 from installer.domain.problems import CauseUnknown
 
@@ -14,15 +14,8 @@ from installer.domain.problems import CauseUnknown
 def diagnose(session: Session) -> int:
     """Read a file or standard input, as bytes in whatever encoding, and say cause and remedy; 0 whatever it says."""
     path = session.arguments.source
-    data = doors.read_bytes(path)
-    picture = doors.picture(data, path)
-    if picture is not None:
-        found = pixels.flaw(pixels.measured(picture))
-        reading = Reading(problems=(found,) if found else ())
-    else:
-        name = pasted.PASTED if path == "-" else path
-        table = session.registry.known_failures()
-        reading = pasted.read(data, table, name=name, ansi=doors.code_page())
+    name = pasted.PASTED if path == "-" else path
+    reading = doors.diagnosed(doors.read_bytes(path), name, session.registry)
     _tell(session, reading)
     return 0
 
@@ -49,7 +42,7 @@ def _tell(session: Session, reading: Reading) -> None:
             out.line(f"  | {line}")
         out.line()
     if row:
-        out.line(text.gettext("How this is known: {source}").format(source=row.source))
+        out.line(text.gettext("How this is known: {source}", source=row.source))
 
 
 def _json(session: Session, reading: Reading, source: str) -> dict[str, Any]:

@@ -35,7 +35,6 @@ from installer.domain.problems import (
 from installer.domain.settings import Settings
 
 MOST_RETRIES = 3
-LAST_PORT = 65535
 SHORTEST_CONTEXT = 2048
 SMALLEST_BATCH = 2048
 SMALL_GRAPHS = (1, 2, 4)
@@ -86,15 +85,18 @@ def step_of(failure: AnyProblem) -> LadderStep | None:  # noqa: C901 - a table i
             return None
 
 
-def relax(plan: Plan, failure: AnyProblem, *, consent: bool = False) -> Plan | Refusal:
+def relax(
+    plan: Plan, failure: AnyProblem, *, consent: bool = False, free_ports: tuple[int, ...] = ()
+) -> Plan | Refusal:
     """Return the plan with one thing changed, or the failure itself if no rung is left.
 
-    `consent` allows to go below a value that the person chose; without it that is RelaxRefused.
+    `consent` allows to go below a value that the person chose; without it that is RelaxRefused. `free_ports` are those
+    that nobody listens on now, for a port that somebody took meanwhile.
     """
     step = step_of(failure)
     if step is None or failure.treatment not in (Treatment.ADAPT, Treatment.RETRY):
         return Refusal(problems=(failure,))
-    changed = _RUNGS[step](plan, failure)
+    changed = _on_another_port(plan, failure, free_ports) if step == "next_port" else _RUNGS[step](plan, failure)
     if changed is None:
         return Refusal(problems=(failure,))
     if changed.settings.context < plan.settings.context and plan.choices.context is not None and not consent:
@@ -130,12 +132,12 @@ def _once(plan: Plan, failure: AnyProblem) -> bool:
     return all(step.because != failure.kind for step in plan.relaxed)
 
 
-def _next_port(plan: Plan, failure: AnyProblem) -> Plan | None:
+def _on_another_port(plan: Plan, failure: AnyProblem, free_ports: tuple[int, ...]) -> Plan | None:
     """Move on where somebody was quicker: a port that nobody chose may be exchanged, a chosen one stays."""
-    if plan.choices.port is not None or plan.port == LAST_PORT:
+    other = next((port for port in free_ports if port != plan.port), None)
+    if plan.choices.port is not None or other is None:
         return None
-    moved = msgspec.structs.replace(plan, port=plan.port + 1)
-    return _noted(moved, failure, "port", str(plan.port), str(moved.port))
+    return _noted(msgspec.structs.replace(plan, port=other), failure, "port", str(plan.port), str(other))
 
 
 def _once_more(plan: Plan, failure: AnyProblem) -> Plan | None:
@@ -232,7 +234,6 @@ _RUNGS: Mapping[LadderStep, Rung] = {
     "driver_libraries_first": _with_variable(DRIVER_LIBRARIES),
     "more_patience": _with_variable(READY_PATIENCE),
     "without_argument": _without_argument,
-    "next_port": _next_port,
     "once_more": _once_more,
 }
 

@@ -11,7 +11,7 @@ from installer.domain import plan as plans
 from installer.domain.answers import Answer
 from installer.domain.ladder import relax
 from installer.domain.plan import Plan, Refusal
-from installer.domain.problems import AnyProblem, InstallerError, RateLimited, RelaxRefused, Treatment
+from installer.domain.problems import AnyProblem, InstallerError, PortTaken, RateLimited, RelaxRefused, Treatment
 from installer.domain.sources import FolderWeights
 from installer.steps import figures, smoke, start
 from installer.steps.cancel import Cancel
@@ -39,7 +39,7 @@ def install(plan: Plan, job: Job) -> Installed:
     """Install a plan. Every step looks first, so that running again is resuming.
 
     Raises InstallerError with the Problem of the step that failed, and Cancelled. Image and weights stay for the next
-    try; only what this run started is taken down.
+    try; only what this run started is taken down. The computer is kept from going to standby meanwhile.
     """
     with job.ports.awake.held():
         return _install(plan, job)
@@ -65,7 +65,8 @@ def _install(plan: Plan, job: Job) -> Installed:
 
 def _relax(plan: Plan, problem: AnyProblem, job: Job) -> Plan | Refusal:
     """Lower one setting; below a value that the person chose only if the person agrees now."""
-    relaxed = relax(plan, problem)
+    free_ports = job.ports.machine.free_ports(plan.port + 1, 1) if isinstance(problem, PortTaken) else ()
+    relaxed = relax(plan, problem, free_ports=free_ports)
     if isinstance(relaxed, Refusal) and isinstance(relaxed.problems[0], RelaxRefused):
         return relax(plan, problem, consent=True) if job.agrees(relaxed.problems[0]) else relaxed
     return relaxed

@@ -16,6 +16,7 @@ from installer.ui.pages.card import CardPage
 from installer.ui.pages.docker import DockerPage
 from installer.ui.pages.done import DonePage
 from installer.ui.pages.installation import InstallationPage
+from installer.ui.pages.lookup import LookupPage
 from installer.ui.pages.model import ModelPage
 from installer.ui.pages.options import OptionsPage
 from installer.ui.pages.overview import OverviewPage
@@ -53,6 +54,7 @@ class Shell(QMainWindow):
         self._steps = StepList(tuple(Page), lambda step: conductor.back_to(Page(step)))
         self._pages: dict[Page | None, PageWidget] = {}
         self._stack = QStackedWidget()
+        self._lookup: LookupPage | None = None
         self._cancel = Button(on_click=self._ask_to_leave)
         self._back = Button(on_click=conductor.back)
         self.next = Button("primary", on_click=self._go_on)
@@ -113,13 +115,13 @@ class Shell(QMainWindow):
         if name not in self._pages:
             kind = OverviewPage if name is None else next(each for each in PAGES if each.page is name)
             self._pages[name] = kind(self.conductor)
+            self._pages[name].lookup_wanted.connect(self.look_up)
             self._stack.addWidget(self._pages[name])
         return self._pages[name]
 
     def retranslate(self) -> None:
         """Say everything anew in the language in force."""
         _ = self.conductor.text.gettext
-        self.setWindowTitle("Slipway")
         self._cancel.say(_("Cancel"))
         self._back.say(_("Back"))
         names = {
@@ -135,45 +137,65 @@ class Shell(QMainWindow):
         }
         states = (_("done"), _("current step"), _("to come"))
         self._steps.say({page.value: name for page, name in names.items()}, states)
-        for page in self._pages.values():
+        for page in (*self._pages.values(), *((self._lookup,) if self._lookup else ())):
             page.refresh()
         self.refresh()
 
     def refresh(self) -> None:
-        """Show the page on which the flow is, or the overview, and what the footer may do there."""
+        """Show the page of the flow, the overview or what is looked up, and what the footer may do there."""
         before = self._stack.currentWidget()
         overview = self.conductor.status is not None
         page = self.conductor.flow.page if self.conductor.flow else Page.WELCOME
-        shown = self._page(None if overview else page)
+        shown = self._lookup or self._page(None if overview else page)
         self._stack.setCurrentWidget(shown)
         self._steps.setVisible(not overview)
-        self._footer.setVisible(not overview)
-        self._steps.show_step(page.value, may_go_back=not self.conductor.busy and page is not Page.DONE)
+        self._footer.setVisible(not overview or self._lookup is not None)
+        may_go_back = not self.conductor.busy and page is not Page.DONE and self._lookup is None
+        self._steps.show_step(page.value, may_go_back=may_go_back)
         shown.refresh()
+        # Where windows are listed, in a task bar and by a screen reader, the page's name says how far one is.
+        self.setWindowTitle(f"{shown.title.text()} – Slipway")
         if shown is not before:
             self._arrive(shown)
         self._show_footer(shown, page)
 
+    def look_up(self) -> LookupPage:
+        """Open the place where an error can be pasted, over whatever is shown."""
+        if self._lookup is None:
+            self._lookup = LookupPage(self.conductor, self._end_looking_up)
+            self._stack.addWidget(self._lookup)
+            self.refresh()
+            self._lookup.pasted.setFocus()
+        return self._lookup
+
+    def _end_looking_up(self) -> None:
+        if self._lookup is not None:
+            self._stack.removeWidget(self._lookup)
+            self._lookup.deleteLater()
+            self._lookup = None
+            self.refresh()
+
     def _show_footer(self, shown: PageWidget, page: Page) -> None:
-        installing = self.conductor.busy == "installing"
+        looking_up = shown is self._lookup
+        installing = self.conductor.busy == "installing" and not looking_up
         self.next.say(shown.primary())
         may_try_again = page is Page.INSTALLATION and not installing
         may_wait = page is Page.WELCOME and self.conductor.flow is None
-        self.next.setEnabled((shown.valid or may_try_again) and (may_wait or not self.conductor.busy))
+        may_go_on = (shown.valid or may_try_again) and (may_wait or not self.conductor.busy)
+        self.next.setEnabled(looking_up or may_go_on)
         self.next.setVisible(not installing)
-        self._back.setVisible(page not in (Page.WELCOME, Page.DONE) and not installing)
+        self._back.setVisible(page not in (Page.WELCOME, Page.DONE) and not installing and not looking_up)
         self._back.setEnabled(not self.conductor.busy)
-        self._cancel.setVisible(page is not Page.DONE)
+        self._cancel.setVisible(page is not Page.DONE and not looking_up)
         if self._has_arrived and self.next.isEnabled():
             self._has_arrived = False
             self.next.setFocus()
 
     def _arrive(self, shown: PageWidget) -> None:
-        """Begin a page: a screen reader is told its name, and Return goes on as soon as one may."""
+        """Begin a page: Return goes on as soon as one may."""
         if isinstance(shown, InstallationPage):
             shown.begin()
         self._has_arrived = True
-        self.setAccessibleName(f"Slipway – {shown.title.text()}")
 
     def _return_pressed(self) -> None:
         """Press the button that has the focus; anywhere else take what was typed, then go on."""

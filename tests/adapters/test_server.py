@@ -18,6 +18,7 @@ from installer.domain.problems import Cancelled
 from installer.steps import smoke
 from installer.steps.cancel import Cancel
 from tests.fuzz.wire import Spoiled, wire
+from tests.rig.process import AT_ONCE_S
 
 SERVER = LoopbackServer()
 
@@ -34,7 +35,7 @@ class Handler(BaseHTTPRequestHandler):
             self.send_response(200)
             self.send_header("Content-Length", "1000")
             self.end_headers()
-            for _ in range(100):
+            for _ in range(600):
                 self.wfile.write(b".")
                 time.sleep(0.05)
             return
@@ -123,13 +124,13 @@ def test_whatever_is_on_the_port_no_answer_is_status_zero_in_time(behave: Callab
         behave(listener)
         answer = SERVER.get(port, "/health", 0.3)
     assert (answer.status, answer.body) == (0, b"")
-    assert answer.seconds < 1
+    assert answer.seconds < AT_ONCE_S
 
 
 def test_the_limit_is_for_the_whole_answer_and_not_for_each_read(port: int) -> None:
     answer = SERVER.get(port, "/drip", 0.4)
     assert answer.status == 0
-    assert 0.3 < answer.seconds < 1
+    assert 0.3 < answer.seconds < AT_ONCE_S
 
 
 @pytest.mark.parametrize(
@@ -149,7 +150,7 @@ def test_a_person_who_stops_is_not_kept_waiting_by_a_server_that_never_answers(
         began = time.monotonic()
         with pytest.raises(Cancelled):
             ask(silent.getsockname()[1], cancel)
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < AT_ONCE_S
 
 
 def test_a_server_that_repeats_the_key_when_it_refuses_it_is_quoted_without_it() -> None:

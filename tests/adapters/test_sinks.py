@@ -19,7 +19,7 @@ from installer.domain.sources import VolumeWeights
 from installer.steps.cancel import Cancel
 from tests.rig.engine import PrivateEngine
 from tests.rig.hub import LocalHub, tiny_checkpoint
-from tests.rig.process import wait_for
+from tests.rig.process import AT_ONCE_S, wait_for
 from tests.rig.rig import Rig
 
 FILES = tiny_checkpoint(hidden=128, layers=4)
@@ -113,17 +113,15 @@ def test_a_cancel_ends_a_volume_download_at_once_and_the_rest_is_resumed(
     def download() -> None:
         with pytest.raises(Cancelled):
             hub.fetch(weights, place, lambda *_: None, cancel)
-        ended.append(time.monotonic())
+        ended.append(True)
 
     thread = threading.Thread(target=download)
     thread.start()
     wait_for(lambda: bool(server.content_requests(BIG)), 20, "the download")
     time.sleep(1)
-    began = time.monotonic()
     cancel.set()
-    thread.join(10)
+    thread.join(AT_ONCE_S)
     assert ended
-    assert ended[0] - began < 1.5
 
     fault.times = 0
     missing = hub.missing_bytes(weights, place)

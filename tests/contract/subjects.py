@@ -21,6 +21,7 @@ from installer.adapters.hub import HuggingFaceHub
 from installer.adapters.machine import LocalMachine
 from installer.adapters.nvml import NvmlGpus
 from installer.adapters.oci import OciRegistry
+from installer.adapters.pictures import PictureFiles
 from installer.adapters.server import LoopbackServer
 from installer.adapters.stack import ComposeStack
 from installer.domain import compose
@@ -48,7 +49,7 @@ PLATFORM = "linux/amd64"
 KEY = "contract-key-0123456789"
 NOBODY: Callable[[int, int], None] = lambda _, __: None  # noqa: E731 - a report that nobody reads
 FAST = 1000.0
-SLOW_BYTES_PER_SECOND = 200_000
+SLOW_BYTES_PER_SECOND = 20_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,6 +150,7 @@ def real(folder: Path, rig: Rig, patch: pytest.MonkeyPatch, *, slow: bool = Fals
             clock=SystemClock(),
             autostart=SessionAutostart(folder=folder / "autostart"),
             awake=SystemAwake(),
+            pictures=PictureFiles(),
         )
         engine = msgspec.structs.replace(facts.engine, api_version=ports.engine.facts().api_version)
         yield Subject(

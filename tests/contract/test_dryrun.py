@@ -54,7 +54,7 @@ def test_a_whole_installation_at_a_thousand_times_the_speed_takes_seconds(tmp_pa
     stage.ports = dry_run_ports(stage.recorded, SHIPPED, speed=1000)
     began = time.monotonic()
     stage.install()
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 60
     assert stage.told.outcome == "ok"
 
 
@@ -97,7 +97,7 @@ def test_sources_have_the_sizes_of_the_registry_and_are_always_the_same(tmp_path
 
 def test_two_transfers_share_the_line(tmp_path: Path) -> None:
     def seconds_for(*, both: bool) -> float:
-        ports = dry_run_ports(machine("rtx-5090-linux", tmp_path), SHIPPED, speed=1000)
+        ports = dry_run_ports(machine("rtx-5090-linux", tmp_path), SHIPPED, speed=200)
         image = ports.images.resolve(SHIPPED.image_of(SHIPPED.profile(PROFILE)), PLATFORM)
         model = SHIPPED.model_of(SHIPPED.profile(LARGE_PROFILE))
         weights = ports.hub.resolve(model.repo, model.revision)

@@ -14,8 +14,7 @@ from installer.steps.cancel import Cancel
 from tests.adapters.engine_kit import Reports, problem_in
 from tests.contract.conftest import Build
 from tests.contract.subjects import NOBODY, Subject
-
-AT_ONCE_SECONDS = 2.0
+from tests.rig.process import AT_ONCE_S
 
 
 def test_it_says_that_it_runs_and_what_it_is(subject: Subject) -> None:
@@ -55,7 +54,7 @@ def test_a_pull_is_cancelled_at_once_and_can_be_done_again(build: Build) -> None
 
     with pytest.raises(Cancelled):
         engine.pull(image, Reports(mark=1, passed=press), cancel)
-    assert time.monotonic() - pressed[0] < AT_ONCE_SECONDS
+    assert time.monotonic() - pressed[0] < AT_ONCE_S
     assert not engine.has_image(image)
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.adapters.engine_kit import add_compose
-from tests.e2e.world import MODEL, World
+from tests.e2e.world import MODEL, QUICK, World, at_once, made_world, quick_registry
 from tests.rig import nvml
 from tests.rig.checkpoint import tiny_checkpoint
 from tests.rig.hub import LocalHub
@@ -23,6 +22,12 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return nvml.nvml_env(library, nvml.write_machine(folder / "machine", nvml.machine(nvml.RTX_5090)))
 
 
+@pytest.fixture(scope="session")
+def profiles(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The registry of the quick world."""
+    return quick_registry(tmp_path_factory.mktemp("registry") / "registry")
+
+
 @pytest.fixture
 def hub() -> Iterator[LocalHub]:
     with LocalHub() as served:
@@ -30,10 +35,18 @@ def hub() -> Iterator[LocalHub]:
         yield served
 
 
+@pytest.fixture(scope="module")
+def quick(rig: Rig, driver: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
+    """The rig with a stand-in that loads at once, under the namespace QUICK; what was pulled goes with the module."""
+    rig.variant(QUICK, standin=at_once())
+    yield rig
+    with LocalHub() as nobody:
+        World(rig, nobody, tmp_path_factory.mktemp("end"), driver).clean()
+
+
 @pytest.fixture
-def world(rig: Rig, hub: LocalHub, driver: dict[str, str], tmp_path: Path) -> Iterator[World]:
-    add_compose(Path(rig.engine.env["DOCKER_CONFIG"]))
-    made = World(rig, hub, tmp_path / "Jürgen Müller" / "slipway", driver)
-    made.home.parent.mkdir()
+def world(quick: Rig, hub: LocalHub, driver: dict[str, str], tmp_path: Path, profiles: Path) -> Iterator[World]:
+    """A home of its own with secrets planted. Images stay from test to test: most are about something else."""
+    made = made_world(quick, hub, driver, tmp_path, profiles)
     yield made
-    made.clean()
+    made.stop_all()

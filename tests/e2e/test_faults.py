@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -17,58 +18,16 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.engine_kit import add_compose
-from tests.e2e.world import KEY, MODEL, TOKEN, Ended, World, checkpoint, quick_registry, words
+from tests.e2e.world import KEY, MODEL, QUICK, TOKEN, Ended, World, at_once, checkpoint, made_world, watched, words
 from tests.rig.engine import PrivateEngine
 from tests.rig.hub import LocalHub
-from tests.rig.process import free_port
 from tests.rig.rig import Rig
 from tests.rig.throttle import Throttle
 
 IMAGE = "vllm/vllm-openai"
-QUICK = "quick"
 SHARD = "model-00001-of-00002.safetensors"
 NO_DIGEST = "sha256:" + "0" * 64
 MB = 1_000_000
-
-
-@pytest.fixture(scope="module")
-def registry_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return quick_registry(tmp_path_factory.mktemp("registry") / "registry")
-
-
-@pytest.fixture(scope="module")
-def quick(rig: Rig) -> Rig:
-    """The rig with a stand-in that loads at once, under the namespace QUICK."""
-    rig.variant(QUICK, standin={"STANDIN_LOAD_SECONDS": "0.1"})
-    return rig
-
-
-@pytest.fixture(scope="module")
-def images_at_the_end(quick: Rig, driver: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Images stay from test to test: most of these tests are about something else."""
-    yield
-    with LocalHub() as hub:
-        World(quick, hub, tmp_path_factory.mktemp("end"), driver).clean()
-
-
-@pytest.fixture
-def world(
-    quick: Rig, hub: LocalHub, driver: dict[str, str], tmp_path: Path, registry_folder: Path, images_at_the_end: None
-) -> Iterator[World]:
-    made = made_world(quick, hub, driver, tmp_path, registry_folder)
-    yield made
-    made.stop_all()
-
-
-def made_world(rig: Rig, hub: LocalHub, driver: dict[str, str], folder: Path, registry: Path) -> World:
-    """A home on a rig, with secrets planted."""
-    add_compose(Path(rig.engine.env["DOCKER_CONFIG"]))
-    made = World(rig, hub, folder / "Jürgen Müller" / "slipway", driver, namespace=QUICK, registry=registry)
-    made.port = free_port()
-    made.extra = {"HF_TOKEN": TOKEN, "SLIPWAY_API_KEY": KEY}
-    made.home.parent.mkdir()
-    return made
 
 
 def fails(world: World, code: int, kind: str, *more: str, run: Ended | None = None) -> dict[str, Any]:
@@ -98,24 +57,6 @@ def completes(world: World, *more: str, reusing: tuple[str, ...] = ()) -> Ended:
     assert world.half_written() == []
     assert list(world.home.rglob("*.part")) == []
     return ended
-
-
-def watched(world: World, watch: Callable[[dict[str, Any], subprocess.Popen[str]], object], *more: str) -> Ended:
-    """Install, and let `watch` do something at an event."""
-    process = world.start(*world.installing(*more))
-    assert process.stdout is not None
-    assert process.stderr is not None
-    lines = []
-    try:
-        for line in process.stdout:
-            lines.append(line)
-            watch(json.loads(line), process)
-        said = process.stderr.read()
-        code = process.wait(60)
-    finally:
-        process.kill()
-        process.communicate()
-    return Ended(code, [json.loads(line) for line in lines], said, stdout="".join(lines))
 
 
 def interrupt_at(step: str) -> Callable[[dict[str, Any], subprocess.Popen[str]], None]:
@@ -211,10 +152,10 @@ def test_podman_takes_gpu_requests_and_ignores_them_and_is_refused(world: World,
 
 
 def test_an_engine_without_nvidia_s_toolkit_is_refused_before_anything_is_pulled(
-    quick: Rig, hub: LocalHub, driver: dict[str, str], tmp_path: Path, registry_folder: Path
+    quick: Rig, hub: LocalHub, driver: dict[str, str], tmp_path: Path, profiles: Path
 ) -> None:
     with PrivateEngine(nvidia=False) as engine:
-        bare = made_world(Rig(engine, quick.registry, quick.images), hub, driver, tmp_path, registry_folder)
+        bare = made_world(Rig(engine, quick.registry, quick.images), hub, driver, tmp_path, profiles)
         quick.registry.clear_log()
         problem = fails(bare, 20, "nvidia_toolkit_missing")
         assert "nvidia-ctk" in problem["command"]
@@ -224,7 +165,7 @@ def test_an_engine_without_nvidia_s_toolkit_is_refused_before_anything_is_pulled
 
 def test_an_engine_that_dies_half_way_through_the_pull(world: World) -> None:
     world.namespace = "lost-engine"
-    world.rig.variant(world.namespace, standin={"STANDIN_LOAD_SECONDS": "0.1"}, salt="lost")
+    world.rig.variant(world.namespace, standin=at_once(), salt="lost")
     with Throttle(world.rig.registry.port) as throttle:
         world.extra["SLIPWAY_REGISTRY_MIRROR"] = f"{throttle.address}/{world.namespace}"
 
@@ -252,17 +193,32 @@ def test_a_pinned_digest_that_does_not_exist(world: World) -> None:
     completes(world)
 
 
-def test_a_digest_that_was_deleted_between_plan_and_pull(world: World) -> None:
+def test_a_pinned_digest_that_was_deleted_between_plan_and_pull(world: World) -> None:
     world.namespace = "gone"
-    pushed = world.rig.variant(world.namespace, standin={"STANDIN_LOAD_SECONDS": "0.1"}, salt="gone").standin
+    pushed = world.rig.variant(world.namespace, standin=at_once(), salt="gone").standin
+    pinned = f"--docker-image-pin-digest={pushed.digest}"
 
     # Once the engine has begun to pull it knows the manifest and asks for layers only.
-    assert watched(world, interrupt_at("probe")).code == 130
+    assert watched(world, interrupt_at("probe"), pinned).code == 130
     media, manifest = world.rig.registry.manifest(pushed.repository, pushed.digest)
     world.rig.registry.delete_manifest(pushed.repository, pushed.digest)
-    assert fails(world, 30, "digest_gone")["digest"] == pushed.digest
+    assert fails(world, 30, "digest_gone", pinned)["digest"] == pushed.digest
     world.rig.registry.put_manifest(pushed.repository, pushed.tag, media, manifest)
     completes(world)
+
+
+def test_a_tag_that_moved_on_before_the_pull_is_followed(world: World) -> None:
+    """Nobody named a digest, the one of the plan was never pulled, and its registry has forgotten it."""
+    world.namespace = "moved"
+    pushed = world.rig.variant(world.namespace, standin=at_once(), salt="moved").standin
+    assert watched(world, interrupt_at("probe")).code == 130
+    media, manifest = world.rig.registry.manifest(pushed.repository, pushed.digest)
+    newer = json.dumps(json.loads(manifest) | {"annotations": {"built": "again"}}).encode()
+    world.rig.registry.put_manifest(pushed.repository, pushed.tag, media, newer)
+    world.rig.registry.delete_manifest(pushed.repository, pushed.digest)
+    completes(world)
+    kept = json.loads((world.home / "chat" / "plan.json").read_bytes())["image"]
+    assert kept["index_digest"] == f"sha256:{hashlib.sha256(newer).hexdigest()}"
 
 
 # --- the hub ---------------------------------------------------------------------------------------------------------
@@ -407,10 +363,10 @@ def test_a_home_that_is_full_or_read_only_keeps_what_it_had(world: World, tmp_pa
 
 @pytest.mark.slow
 def test_an_engine_whose_disk_is_full(
-    quick: Rig, hub: LocalHub, driver: dict[str, str], tmp_path: Path, registry_folder: Path
+    quick: Rig, hub: LocalHub, driver: dict[str, str], tmp_path: Path, profiles: Path
 ) -> None:
     with PrivateEngine(data_root_size_mb=400) as engine, Throttle(quick.registry.port) as throttle:
-        tight = made_world(Rig(engine, quick.registry, quick.images), hub, driver, tmp_path, registry_folder)
+        tight = made_world(Rig(engine, quick.registry, quick.images), hub, driver, tmp_path, profiles)
         tight.extra["SLIPWAY_REGISTRY_MIRROR"] = f"{throttle.address}/{QUICK}"
         filler = engine.data_root / "filler"
         fill(filler, leaving=20 * MB)

@@ -51,8 +51,8 @@ INTERRUPTED = (
 """One in each step; a dry run is cancelled after every event that there is (tests/steps/test_install.py)."""
 NAMESPACE = "kills"
 LOADS_FOR_SECONDS = "0.9"
-IMAGE_BYTES_PER_S = 8_000_000
-FILE_BYTES_PER_S = 450_000
+IMAGE_BYTES_PER_S = 5_000_000
+FILE_BYTES_PER_S = 250_000
 LANES = 2
 
 
@@ -87,15 +87,9 @@ class Lane:
         self.world.stop_all()
         step = name.rpartition(" ")[2]
         if step in ("probe", "image", "weights"):
-            self._forget_image()
+            self.world.forget_image()
             shutil.rmtree(self.world.home, ignore_errors=True)
         shutil.rmtree(self.world.home / "chat", ignore_errors=True)
-
-    def _forget_image(self) -> None:
-        with closing(self.world.rig.engine.client()) as client:
-            for image in client.images.list():
-                if any("vllm" in name for name in image.tags):
-                    client.images.remove(str(image.id), force=True)
 
     def killed_at(self, name: str, number: signal.Signals) -> tuple[Ended, bool]:
         """Install, and send a signal at an event; also say whether that event came."""

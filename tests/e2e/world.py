@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cache
@@ -22,9 +22,11 @@ import msgspec
 
 from installer.domain.problems import AnyProblem
 from installer.text import Text
+from tests.adapters.engine_kit import add_compose
 from tests.builders import ROOT
 from tests.rig.checkpoint import tiny_checkpoint
 from tests.rig.hub import LocalHub
+from tests.rig.process import free_port
 from tests.rig.rig import Rig
 
 ANSWERS = ROOT / "tests" / "answers" / "5090.json"
@@ -32,6 +34,8 @@ MODEL = "nvidia/Qwen3.6-27B-NVFP4"
 TOKEN = "hf_plantedSecretTokenForTheTest"
 KEY = "planted-secret-key-for-the-test"
 VERIFIED = ".slipway-verified.json"
+QUICK = "quick"
+"""The namespace of images whose stand-in loads at once."""
 
 
 @dataclass
@@ -143,12 +147,52 @@ class World:
             for network in client.networks.list(names=["slipway-"]):
                 network.remove()
 
+    def forget_image(self) -> None:
+        """Remove the images of the server, so that the next run pulls them; the helper's stays."""
+        with closing(docker.DockerClient(base_url=self.rig.engine.host)) as client:
+            for image in client.images.list():
+                if any("vllm" in name for name in (*image.tags, *(image.attrs["RepoDigests"] or ()))):
+                    client.images.remove(str(image.id), force=True)
+
     def clean(self) -> None:
         """Remove every container, volume and image, so that the next test pulls for real."""
         self.stop_all()
         with closing(docker.DockerClient(base_url=self.rig.engine.host)) as client:
             for image in client.images.list(all=True):
                 client.images.remove(str(image.id), force=True)
+
+
+def made_world(rig: Rig, hub: LocalHub, driver: dict[str, str], folder: Path, registry: Path | None) -> World:
+    """A home on a rig, with secrets planted."""
+    add_compose(Path(rig.engine.env["DOCKER_CONFIG"]))
+    made = World(rig, hub, folder / "Jürgen Müller" / "slipway", driver, namespace=QUICK, registry=registry)
+    made.port = free_port()
+    made.extra = {"HF_TOKEN": TOKEN, "SLIPWAY_API_KEY": KEY}
+    made.home.parent.mkdir()
+    return made
+
+
+def at_once(failure: str = "") -> dict[str, str]:
+    """The environment of a stand-in that does not take its time, and fails if it shall."""
+    return {"STANDIN_LOAD_SECONDS": "0.1"} | ({"STANDIN_FAIL": failure} if failure else {})
+
+
+def watched(world: World, watch: Callable[[dict[str, Any], subprocess.Popen[str]], object], *more: str) -> Ended:
+    """Install, and let `watch` do something at an event."""
+    process = world.start(*world.installing(*more))
+    assert process.stdout is not None
+    assert process.stderr is not None
+    lines = []
+    try:
+        for line in process.stdout:
+            lines.append(line)
+            watch(json.loads(line), process)
+        said = process.stderr.read()
+        code = process.wait(60)
+    finally:
+        process.kill()
+        process.communicate()
+    return Ended(code, [json.loads(line) for line in lines], said, stdout="".join(lines))
 
 
 @cache

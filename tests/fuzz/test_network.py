@@ -237,6 +237,24 @@ def test_a_server_is_proved(models: bytes, completion: bytes, spoils: list[Spoil
         told(problem)
 
 
+PIECE: dict[str, Any] = {"choices": [{"index": 0, "delta": {"content": "alive"}, "finish_reason": None}]}
+LAST: dict[str, Any] = {
+    "choices": [{"index": 0, "delta": {"reasoning": "hm"}, "finish_reason": "stop"}],
+    "usage": {"prompt_tokens": 5, "completion_tokens": 2},
+}
+REFUSED: dict[str, Any] = {"error": {"message": f"no access with {KEY}", "code": 401}}
+STREAMED = st.lists(st.one_of(broken_json((PIECE, LAST, REFUSED), 2), st.just(as_json(LAST))), max_size=5)
+
+
+@target(50, events=STREAMED, spoil=spoiled(), ends=st.sampled_from((b"[DONE]", b"", b"[DONE", b"\xff")))
+def test_an_answer_that_streams(events: list[bytes], spoil: Spoiled, ends: bytes) -> None:
+    body = b"".join(b"data: " + event + b"\n\n" for event in (*events, ends))
+    wire().script = lambda _: spoil.around(body, Content_Type="text/event-stream")
+    port = int(wire().address.rpartition(":")[2])
+    for piece in survives(lambda: list(LoopbackServer().stream(port, "/v1/x", {}, 3, KEY, Cancel()))) or ():
+        written(piece)
+
+
 # --- a registry that somebody signed ---------------------------------------------------------------------------------
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import getpass
+import secrets
 import shutil
 import signal
 import socket
@@ -11,6 +13,11 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+AT_ONCE_S = 10.0
+"""Ample for what happens at once on a busy machine, and far below the 30 s and more that it would take otherwise."""
 
 
 class RigError(RuntimeError):
@@ -27,15 +34,41 @@ def _shortest_temp_root() -> str:
     return root if len(root) <= 40 else "/tmp"
 
 
+_FIRST_PORT, _LAST_PORT = 20000, 32000
+"""Below the range from which Linux takes ports for outgoing connections: none of those comes in between."""
+
+_held_ports: list[FileLock] = []
+
+
 def free_port() -> int:
-    """A TCP port on 127.0.0.1 that nobody listens on at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
+    """A TCP port on 127.0.0.1 that nobody listens on and that no other test run gets until this process ends.
+
+    Asking the system for any free port is not enough: what it gives away is free again until the server has started.
+    """
+    folder = Path(tempfile.gettempdir()) / f"slw-ports-{getpass.getuser()}"
+    folder.mkdir(exist_ok=True)
+    while True:
+        port = secrets.randbelow(_LAST_PORT - _FIRST_PORT) + _FIRST_PORT
+        claim = FileLock(folder / str(port), blocking=False)
+        try:
+            claim.acquire()
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", port))
+        except (Timeout, OSError):
+            claim.release()
+            continue
+        _held_ports.append(claim)
         return port
 
 
-def wait_for(ready: Callable[[], bool], seconds: float, what: str, alive: Callable[[], bool] = lambda: True) -> None:
+def wait_for(
+    ready: Callable[[], bool],
+    seconds: float,
+    what: str,
+    alive: Callable[[], bool] = lambda: True,
+    *,
+    every: float = 0.05,
+) -> None:
     """Poll ``ready`` until it is true; raise RigError when the time is over or ``alive`` turns false."""
     deadline = time.monotonic() + seconds
     while not ready():
@@ -43,7 +76,7 @@ def wait_for(ready: Callable[[], bool], seconds: float, what: str, alive: Callab
             raise RigError(f"{what}: the process ended")
         if time.monotonic() > deadline:
             raise RigError(f"{what}: not ready after {seconds:.0f} s")
-        time.sleep(0.05)
+        time.sleep(every)
 
 
 def end(process: subprocess.Popen[bytes] | None, seconds: float = 15) -> None:

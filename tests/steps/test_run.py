@@ -29,7 +29,7 @@ from installer.steps.ports import Report
 from installer.steps.run import PROGRESS_EVERY_SECONDS, Run
 from tests.steps.kit import JumpingClock, Told, rehearsal
 
-PATIENCE_S = 5.0
+PATIENCE_S = 30.0
 
 
 class Stage:

@@ -63,7 +63,7 @@ def test_results_and_failures_come_back_in_the_windows_thread(qtbot: QtBot) -> N
         raise KeyError("x")
 
     bridge.run(fails, told.append, lambda error: told.append((type(error), threading.current_thread())))
-    qtbot.waitUntil(lambda: len(told) == 2, timeout=5000)
+    qtbot.waitUntil(lambda: len(told) == 2, timeout=20_000)
     assert {what for what, _ in told} == {1, KeyError}
     assert {thread for _, thread in told} == {threading.main_thread()}
 
@@ -71,9 +71,9 @@ def test_results_and_failures_come_back_in_the_windows_thread(qtbot: QtBot) -> N
 def test_nothing_comes_back_after_the_end(qtbot: QtBot) -> None:
     bridge, go = Bridge(), threading.Event()
     told: list[Any] = []
-    bridge.run(lambda: go.wait(5), told.append, told.append)
+    bridge.run(lambda: go.wait(20), told.append, told.append)
     bridge.close()
     go.set()
-    assert bridge.wait(5)
+    assert bridge.wait(20)
     qtbot.wait(20)
     assert told == []

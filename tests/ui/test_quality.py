@@ -19,6 +19,7 @@ from installer.steps.bookmark import Page
 from installer.text import Text
 from installer.ui import theme
 from installer.ui.palette import DARK, LIGHT, Palette, contrast
+from installer.ui.widgets.cards import ProblemCard
 from tests.ui.kit import Window, name_of, opened
 
 SCALES = (1.0, 1.5, 2.0)
@@ -39,6 +40,11 @@ def pages_of(window: Window) -> Iterator[str]:
     window.until(lambda: window.shell.conductor.status is not None and not window.shell.conductor.busy)
     window.settle()
     yield "overview"
+    lookup = window.shell.look_up()
+    lookup.read("max_num_seqs (256) exceeds available Mamba cache blocks (184)")
+    window.until(lambda: any(card.isVisible() for card in lookup.findChildren(ProblemCard)))
+    window.settle()
+    yield "lookup"
 
 
 @pytest.mark.parametrize("language", ["de", "en"])

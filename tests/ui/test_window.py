@@ -87,7 +87,7 @@ def test_the_language_changes_at_once_and_is_remembered(qtbot: QtBot, tmp_path: 
 ENDS = (
     "image:disk_full",
     "weights:wrong_content",
-    "start:unknown_argument",
+    "start:never_healthy",
     "smoke:not_answering",
     "probe:driver_too_old",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QScrollArea, QVBoxLayout, QWidget
 
 from installer.domain.problems import Action, AnyProblem
@@ -22,6 +22,7 @@ MARGIN, WIDEST = 32, 720
 class PageWidget(QWidget):
     """A page of the wizard. `body` takes its content."""
 
+    lookup_wanted = Signal()
     page: ClassVar[Page | None] = None
 
     def __init__(self, conductor: Conductor) -> None:

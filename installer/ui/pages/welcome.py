@@ -8,7 +8,7 @@ from installer.steps.bookmark import Page
 from installer.text import Language
 from installer.ui.conductor import Conductor
 from installer.ui.pages.base import PageWidget
-from installer.ui.widgets.basics import Icon, Label, row
+from installer.ui.widgets.basics import Button, Icon, Label, row
 from installer.ui.widgets.cards import Card
 from installer.ui.widgets.wrapping import wrapping
 
@@ -48,6 +48,8 @@ class WelcomePage(PageWidget):
         self.body.addWidget(self._languages)
         self.body.addWidget(self._story)
         self.body.addWidget(self._promise)
+        self._look_up = Button("quiet", "search", on_click=self.lookup_wanted.emit)
+        self.body.addWidget(wrapping(self._look_up))
 
     @property
     def valid(self) -> bool:
@@ -69,4 +71,5 @@ class WelcomePage(PageWidget):
         )
         for label, sentence in zip(self._lines, story, strict=True):
             label.setText(sentence)
+        self._look_up.say(_("Look up an error"))
         self._promise.setText(_("Nothing is downloaded or changed before you press Install. Nothing is sent anywhere."))
