@@ -16,7 +16,7 @@ UV := uv==0.13.9
 VLLM := .venv-vllm
 TORCH := torch==2.13.0+cpu
 
-.PHONY: help setup setup-dev run demo test field fix i18n bench bench-fit bench-kv lock clean distclean
+.PHONY: help setup setup-dev run demo test fuzz field fix i18n bench bench-fit bench-kv lock clean distclean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -70,6 +70,9 @@ test: setup-dev ## everything: style, types, layers, tests; installs what the te
 
 field: setup-dev ## failures of the field through the product's own doors (CASES=FILE for others of that shape)
 	@exec $(PY) -m tests.field.run $(CASES)
+
+fuzz: setup-dev ## look for input that breaks something (MINUTES=15, ARGS="test_a_paste" for a part)
+	@exec $(PY) -m tests.fuzz --minutes $(or $(MINUTES),15) $(ARGS)
 
 fix: setup-dev ## let the tools repair style
 	@$(PY) -m ruff check --fix . || true

@@ -22,6 +22,7 @@ from installer.adapters.http import FAILURES, is_passing, shut_down, timed_out
 from installer.adapters.sinks import OpenFile, Sink
 from installer.adapters.store import PART
 from installer.adapters.weights import Checksum, Memory, Survey, part_of, survey
+from installer.domain.figures import whole
 from installer.domain.problems import (
     Cancelled,
     DiskFull,
@@ -253,7 +254,7 @@ def _first_byte(response: requests.Response) -> int | None:
     if response.status_code == 200:
         return 0
     announced = _RANGE.match(response.headers.get("Content-Range", ""))
-    return int(announced[1]) if response.status_code == 206 and announced else None
+    return whole(announced[1]) if response.status_code == 206 and announced else None
 
 
 def _share(files: list[WeightFile], work: Callable[[WeightFile, Cancel], None], workers: int, cancel: Cancel) -> None:

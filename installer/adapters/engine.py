@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from installer.adapters import engine_facts, engine_probe
-from installer.adapters.engine_endpoint import endpoint_of, transport_errors
+from installer.adapters.engine_endpoint import NOT_DOCKERS, endpoint_of, transport_errors
 from installer.adapters.engine_errors import Asked, detail_of, problem_of, state_of, unanswered
 from installer.adapters.engine_images import anchor, error_in, inspected, layer_bytes, names_of, open_pull
 from installer.adapters.interruptible import Opened, QuietError, interruptible, waited_for
@@ -172,10 +172,14 @@ class DockerEngine:
             state = engine_facts.state_without_answer(error)
             waited_s = time.monotonic() - began
             raise InstallerError(unanswered(state, endpoint.url, str(error), waited_s)) from error
+        except NOT_DOCKERS as error:
+            raise InstallerError(_strange(error, asked)) from error
         try:
             yield client
         except failures as error:
             raise InstallerError(self._completed(_problem_behind(error, asked, endpoint.url), client)) from error
+        except NOT_DOCKERS as error:
+            raise InstallerError(_strange(error, asked)) from error
         finally:
             client.close()
 
@@ -185,6 +189,8 @@ class DockerEngine:
             return problem
         try:
             info: dict[str, Any] = client.info()
+        except NOT_DOCKERS:
+            return problem
         except transport_errors() as error:
             if isinstance(problem, EngineFailed):
                 return EngineLost(operation=problem.operation, detail=detail_of(str(error)))
@@ -194,10 +200,15 @@ class DockerEngine:
                 free = engine_facts.local_free_bytes(endpoint_of(self._context).url, info)
                 return msgspec.structs.replace(problem, where=str(info.get("DockerRootDir") or ""), free_bytes=free)
             case NvidiaToolkitMissing():
-                runtimes, desktop = tuple(sorted(info.get("Runtimes") or ())), inspection.is_desktop(info)
+                runtimes, desktop = inspection.runtimes_of(info), inspection.is_desktop(info)
                 return msgspec.structs.replace(problem, runtimes=runtimes, docker_desktop=desktop)
             case EngineFailed():
                 return problem
+
+
+def _strange(error: Exception, asked: Asked) -> AnyProblem:
+    """Return the Problem of an answer that no engine gives; its words may be anything and are not repeated."""
+    return EngineFailed(operation=asked.operation, detail=f"an answer that is not Docker's: {type(error).__name__}")
 
 
 def _problem_behind(error: Exception, asked: Asked, endpoint: str) -> AnyProblem:
@@ -216,7 +227,7 @@ def _exit_code(client: APIClient, seen: dict[str, Any]) -> int:
     """Return a container's last exit code; one that was started anew has forgotten it, the engine's events have not."""
     state = seen["State"]
     if not seen.get("RestartCount") or state["Status"] != "running":
-        return int(state.get("ExitCode") or 0)
+        return inspection.exit_code_in(state)
     ends = client.events(
         since=0, until=int(time.time()) + 1, filters={"container": seen["Id"], "event": "die"}, decode=True
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import struct
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -92,6 +93,10 @@ def transport_errors() -> tuple[type[Exception], ...]:
 
         return (*common, pywintypes.error)
     return common
+
+
+NOT_DOCKERS = (LookupError, TypeError, AttributeError, ValueError, RecursionError, struct.error)
+"""What docker-py, and the reading of its answers, raises where something else than an engine answers at an address."""
 
 
 def docker_client(context: str | None = None) -> DockerClient:

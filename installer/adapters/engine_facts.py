@@ -7,7 +7,7 @@ import platform
 import shutil
 from typing import TYPE_CHECKING, Any
 
-from installer.adapters.engine_endpoint import Endpoint, docker_program, endpoint_of, transport_errors
+from installer.adapters.engine_endpoint import NOT_DOCKERS, Endpoint, docker_program, endpoint_of, transport_errors
 from installer.adapters.engine_errors import detail_of, state_of
 from installer.domain.facts import Engine, EngineState, Proxy
 from installer.domain.inspection import engine_of, is_desktop, is_podman
@@ -33,6 +33,9 @@ def read(context: str | None, timeout_s: float) -> Engine:
             return _answering(client, endpoint)
     except failures as error:
         return _not_answering(error, endpoint)
+    except NOT_DOCKERS as error:
+        detail = f"an answer that is not Docker's: {type(error).__name__}"
+        return Engine(state=EngineState.FAILED, context=endpoint.context, endpoint=endpoint.url, detail=detail)
 
 
 def state_without_answer(error: BaseException) -> EngineState:

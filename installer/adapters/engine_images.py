@@ -80,8 +80,9 @@ def error_in(event: dict[str, Any]) -> str | None:
     """Return the message of an event that is an error: they come as items and not as a status."""
     if "error" not in event:
         return None
-    detail = event.get("errorDetail") or {}
-    return str(detail.get("message") or event["error"])
+    detail = event.get("errorDetail")
+    message = detail.get("message") if isinstance(detail, dict) else None
+    return str(message or event["error"])
 
 
 def layer_bytes(client: APIClient) -> int:
@@ -108,8 +109,9 @@ def _check(response: requests.Response) -> None:
 
 def _events(response: requests.Response) -> Iterator[dict[str, Any]]:
     for line in response.iter_lines():
-        if line.strip():
-            yield json.loads(line)
+        event = json.loads(line) if line.strip() else None
+        if isinstance(event, dict):
+            yield event
 
 
 def _credentials(client: APIClient, repository: str) -> dict[str, str]:

@@ -9,11 +9,15 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from installer.adapters.engine_endpoint import transport_errors
 from installer.adapters.engine_errors import detail_of
 from installer.domain.facts import CudaMemory
+from installer.domain.figures import natural
 from installer.domain.problems import EngineFailed, GpuNotInContainer, InstallerError
 from installer.domain.sources import ImageSource
+from installer.domain.units import Natural
 from installer.steps.ports import ProbeReading
 
 if TYPE_CHECKING:
@@ -76,14 +80,15 @@ def reading_of(code: int, stdout: bytes, stderr: bytes, gpu_uuid: str | None) ->
     lines = stdout.decode(errors="replace").split("\n")
     try:
         seen: dict[str, Any] = json.loads(next(line for line in reversed(lines) if line.startswith("{")))
-        free, cuda = int(seen["disk_free_bytes"]), seen["cuda"]
-        memory = CudaMemory(total_bytes=cuda["total_bytes"], free_bytes=cuda["free_bytes"]) if cuda else None
-    except (StopIteration, ValueError, KeyError, TypeError) as error:
+        free = msgspec.convert(seen["disk_free_bytes"], Natural)
+        memory = msgspec.convert(seen["cuda"], CudaMemory | None)
+    except (StopIteration, ValueError, KeyError, RecursionError, msgspec.ValidationError) as error:
         said = detail_of(stderr.decode(errors="replace") or stdout.decode(errors="replace"))
         raise InstallerError(EngineFailed(operation=OPERATION, detail=f"exit code {code}: {said}")) from error
     if gpu_uuid and memory is None:
         failed = str(seen.get("failed_call", ""))
-        raise InstallerError(GpuNotInContainer(gpu=gpu_uuid, cuda_error=seen.get("code"), detail=detail_of(failed)))
+        cuda_error = natural(seen.get("code"))
+        raise InstallerError(GpuNotInContainer(gpu=gpu_uuid, cuda_error=cuda_error, detail=detail_of(failed)))
     return ProbeReading(cuda=memory, data_root_free_bytes=free)
 
 

@@ -11,14 +11,15 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import urlsplit
 
+import msgspec
 import requests
 import requests.adapters
 import urllib3.exceptions
 
 from installer import __version__
 from installer.domain import answers
+from installer.domain.addresses import host_name, host_of, seconds_in, shown
 from installer.domain.answers import Answer
 from installer.domain.problems import (
     AnyProblem,
@@ -30,6 +31,7 @@ from installer.domain.problems import (
     Treatment,
     Unreachable,
 )
+from installer.domain.strict_json import NOT_OF_THAT_FORM
 
 CONNECT_TIMEOUT_S = 10.0
 READ_TIMEOUT_S = 30.0
@@ -69,26 +71,15 @@ def new_session(base_url: str, connections: int = 1) -> requests.Session:
     return session
 
 
-def host_of(url: str) -> str:
-    """Return host and port of a URL, without a name or password that stands before them."""
-    return urlsplit(url).netloc.rpartition("@")[2]
-
-
 def is_loopback(host: str) -> bool:
     """Say whether a host (with or without its port) is this computer."""
-    name = urlsplit(f"//{host}").hostname or ""
+    name = host_name(f"//{host}")
     if name == "localhost":
         return True
     try:
         return ipaddress.ip_address(name).is_loopback
     except ValueError:
         return False
-
-
-def without_query(url: str) -> str:
-    """Return a URL as it may be shown: a signed address keeps its signature in the query."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{host_of(url)}{parts.path}"
 
 
 def problem_of(error: Exception, url: str) -> AnyProblem:
@@ -164,13 +155,13 @@ def is_web_page(response: requests.Response) -> bool:
 def retry_after(response: requests.Response) -> int | None:
     """Return for how many seconds the host asks to wait: `Retry-After` (seconds or a date), else `RateLimit`'s `t`."""
     named = response.headers.get("Retry-After", "").strip()
-    if named.isascii() and named.isdigit():
-        return int(named)
+    if named.isdigit():
+        return seconds_in(named)
     with contextlib.suppress(ValueError, TypeError):
         wait = email.utils.parsedate_to_datetime(named) - datetime.now(UTC)
         return max(0, round(wait.total_seconds()))
     window = _RATE_LIMIT.search(response.headers.get("RateLimit", ""))
-    return int(window[1]) if window else None
+    return seconds_in(window[1]) if window else None
 
 
 def json_of(response: requests.Response) -> Any:
@@ -179,10 +170,10 @@ def json_of(response: requests.Response) -> Any:
     Raises CaptivePortal where a web page came instead, ServerError where it is neither.
     """
     if is_web_page(response) or response.content.lstrip()[:1] == b"<":
-        raise InstallerError(CaptivePortal(url=without_query(response.url)))
+        raise InstallerError(CaptivePortal(url=shown(response.url)))
     try:
-        return response.json()
-    except requests.JSONDecodeError as error:
+        return msgspec.json.decode(response.content)
+    except NOT_OF_THAT_FORM as error:
         raise InstallerError(ServerError(host=host_of(response.url), status=response.status_code)) from error
 
 

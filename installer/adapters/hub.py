@@ -18,6 +18,7 @@ from installer.adapters.sinks import FolderSink, Sink, Volumes
 from installer.adapters.store import PART, UnsafeName, safe_parts
 from installer.adapters.weights import MEMORY, Memory, survey
 from installer.domain import answers
+from installer.domain.addresses import host_of
 from installer.domain.problems import (
     AnyProblem,
     BadToken,
@@ -27,6 +28,8 @@ from installer.domain.problems import (
     Stalled,
 )
 from installer.domain.sources import FolderWeights, WeightFile, WeightsPlace, WeightsSource
+from installer.domain.strict_json import decoded
+from installer.domain.units import Natural
 from installer.steps.cancel import Cancel
 from installer.steps.ports import Report
 
@@ -39,12 +42,12 @@ _TOKEN = re.compile(r"[\x21-\x7e]+")
 
 class _Lfs(msgspec.Struct):
     sha256: str
-    size: int
+    size: Natural
 
 
 class _Sibling(msgspec.Struct):
     rfilename: str
-    size: int
+    size: Natural
     blob_id: str | None = msgspec.field(name="blobId", default=None)
     lfs: _Lfs | None = None
 
@@ -121,10 +124,7 @@ class HuggingFaceHub:
         Raises the problems of `resolve`.
         """
         url, answer = self._model(repo, revision)
-        try:
-            card = msgspec.json.decode(answer, type=_Carded).card
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise InstallerError(MalformedFile.of(url, error)) from error
+        card = decoded(answer, _Carded, url).card
         return card.licence if card else ""
 
     def _model(self, repo: str, revision: str) -> tuple[str, bytes]:
@@ -230,14 +230,11 @@ class HuggingFaceHub:
 
     def _refusal(self, response: requests.Response, repo: str, revision: str, file: str = "") -> AnyProblem | None:
         """Return what is wrong with an answer of the hub, or of the host that it sent us on to."""
-        return answers.of_hub(http.answer_of(response), http.host_of(self._endpoint), repo, revision, file)
+        return answers.of_hub(http.answer_of(response), host_of(self._endpoint), repo, revision, file)
 
 
 def _weights(repo: str, url: str, answer: bytes) -> WeightsSource:
-    try:
-        model = msgspec.json.decode(answer, type=_Model)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InstallerError(MalformedFile.of(url, error)) from error
+    model = decoded(answer, _Model, url)
     if not _COMMIT.fullmatch(model.sha):
         raise InstallerError(MalformedFile(path=url, where="$.sha", reason="expected 40 hexadecimal digits"))
     for index, sibling in enumerate(model.siblings):

@@ -16,6 +16,8 @@ import msgspec
 
 from installer.adapters import nvidia_smi
 from installer.domain.facts import Gpu, Nvidia, NvidiaState
+from installer.domain.redaction import redacted
+from installer.domain.strict_json import NOT_OF_THAT_FORM
 
 FROZEN_ARGUMENT = "--nvml-child"
 
@@ -160,7 +162,7 @@ def _lines(output: bytes) -> tuple[Line, ...]:
     for text in output.splitlines():
         try:
             lines.append(msgspec.json.decode(text, type=Line))
-        except msgspec.DecodeError:
+        except NOT_OF_THAT_FORM:
             continue
     return tuple(lines)
 
@@ -176,7 +178,7 @@ def _understand(heard: _Heard) -> Nvidia:
         driver_version=driver.version,
         cuda_version=driver.cuda,
         gpus=tuple(line.gpu for line in heard.lines if isinstance(line, Card)),
-        detail="; ".join(_details(heard)),
+        detail=redacted("; ".join(_details(heard))),
     )
 
 

@@ -27,6 +27,8 @@ from installer.domain.problems import (
 )
 from installer.domain.registry import HelperImage, ImageRelease
 from installer.domain.sources import ImageSource, Layer
+from installer.domain.strict_json import NOT_OF_THAT_FORM
+from installer.domain.units import Natural
 
 DOCKER_HUB: Final = "docker.io"
 
@@ -65,7 +67,7 @@ class _Platform(msgspec.Struct):
 
 class _Descriptor(msgspec.Struct):
     digest: str
-    size: int = 0
+    size: Natural = 0
     platform: _Platform = msgspec.field(default_factory=_Platform)
     annotations: dict[str, str] | None = None
 
@@ -202,7 +204,7 @@ class _Repository:
     def _parsed(self, body: bytes, kind: type[_Document]) -> _Document:
         try:
             return msgspec.json.decode(body, type=kind)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except NOT_OF_THAT_FORM as error:
             raise InstallerError(ServerError(host=self._name.host, status=200)) from error
 
     def _get(self, path: str, digest: str | None, headers: dict[str, str] | None = None) -> requests.Response:

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
-import msgspec
 import requests
 import urllib3
 
@@ -16,6 +15,7 @@ from installer.adapters.http import FAILURES, shut_down, timed_out
 from installer.adapters.interruptible import Opened, QuietError, interruptible, waited_for
 from installer.adapters.streaming import DONE, RefusedError, delta_of, events, refusal
 from installer.domain.problems import AnswerBroken, AnswerRefused, InstallerError, NotAnswering
+from installer.domain.strict_json import NOT_OF_THAT_FORM
 from installer.steps.cancel import Cancel
 from installer.steps.ports import Delta, ServerAnswer
 
@@ -58,10 +58,11 @@ class LoopbackServer:
             with contextlib.closing(blocks):
                 yield from _pieces(blocks)
         except RefusedError as error:
-            raise InstallerError(AnswerRefused(status=error.status, detail=error.detail)) from error
+            detail = error.detail.replace(key, "…") if key else error.detail
+            raise InstallerError(AnswerRefused(status=error.status, detail=detail)) from error
         except QuietError as error:
             raise InstallerError(NotAnswering(seconds=quiet_s)) from error
-        except msgspec.DecodeError as error:
+        except NOT_OF_THAT_FORM as error:
             raise InstallerError(AnswerBroken(detail=str(error))) from error
         except FAILURES as error:
             broken = NotAnswering(seconds=quiet_s) if timed_out(error) else AnswerBroken(detail=type(error).__name__)

@@ -7,15 +7,14 @@ names the public one. `cryptography` is an optional package (`slipway[signing]`)
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import msgspec
 
 from installer.adapters import http
+from installer.domain import addresses
 from installer.domain.problems import (
     FileUnreadable,
     InstallerError,
@@ -24,6 +23,7 @@ from installer.domain.problems import (
     SignatureInvalid,
     SigningNotInstalled,
 )
+from installer.domain.strict_json import decoded
 from installer.steps.kept_registry import Payload, Signed
 
 if TYPE_CHECKING:
@@ -45,12 +45,12 @@ def read(source: str) -> bytes:
 
     Raises FileUnreadable, Unreachable, TlsNotTrusted, CaptivePortal, RateLimited, ServerError.
     """
-    if urlsplit(source).scheme not in ("http", "https"):
+    if addresses.split(source).scheme not in ("http", "https"):
         return _bytes_of(source)
     with http.new_session(source) as session:
         response = http.ask(session, source)
         if response.status_code != 200:
-            raise InstallerError(ServerError(host=http.host_of(source), status=response.status_code))
+            raise InstallerError(ServerError(host=addresses.host_of(source), status=response.status_code))
         return response.content
 
 
@@ -60,23 +60,17 @@ def unpack(data: bytes, key_file: str, path: str) -> Signed:
     Raises SignatureInvalid, MalformedFile, FileUnreadable (the key), SigningNotInstalled.
     """
     key = _public_key(key_file)
+    envelope = decoded(data, _Envelope, path)
     try:
-        envelope = msgspec.json.decode(data, type=_Envelope)
         payload = base64.b64decode(envelope.payload, validate=True)
         signature = base64.b64decode(envelope.signature, validate=True)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InstallerError(MalformedFile.of(path, error)) from error
-    except binascii.Error as error:
+    except ValueError as error:  # binascii's own, and the one for text that is not ASCII
         raise InstallerError(MalformedFile(path=path, where="$.payload", reason="expected base64")) from error
     if envelope.format != FORMAT:
         raise InstallerError(MalformedFile(path=path, where="$.format", reason=f"expected {FORMAT}"))
     if not _verified(key, signature, payload):
         raise InstallerError(SignatureInvalid(path=path))
-    try:
-        signed = msgspec.json.decode(payload, type=Payload)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InstallerError(MalformedFile.of(path, error)) from error
-    return Signed(payload=signed, key=_fingerprint(key))
+    return Signed(payload=decoded(payload, Payload, path), key=_fingerprint(key))
 
 
 def pack(payload: Payload, private_key_pem: bytes) -> bytes:

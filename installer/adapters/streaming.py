@@ -6,6 +6,9 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from installer.domain.figures import natural
+from installer.domain.strict_json import NOT_OF_THAT_FORM
+from installer.domain.units import Natural
 from installer.steps.ports import Delta, Usage
 
 DONE = "[DONE]"
@@ -35,8 +38,8 @@ class _Choice(msgspec.Struct):
 
 
 class _Usage(msgspec.Struct):
-    prompt_tokens: int = 0
-    completion_tokens: int | None = None
+    prompt_tokens: Natural = 0
+    completion_tokens: Natural | None = None
 
 
 class _Error(msgspec.Struct):
@@ -99,11 +102,11 @@ def refusal(status: int, body: bytes) -> RefusedError:
     """Return what an answer of a status other than 200 says."""
     try:
         return _refused(msgspec.json.decode(body, type=_Refusal).error, status)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except NOT_OF_THAT_FORM:
         return RefusedError(status, body[:_SHOWN_OF_AN_ANSWER].decode(errors="replace"))
 
 
 def _refused(error: _Error | str, status: int) -> RefusedError:
     if isinstance(error, str):
         return RefusedError(status, error)
-    return RefusedError(error.code if isinstance(error.code, int) else status, error.message)
+    return RefusedError(natural(error.code) or status, error.message)

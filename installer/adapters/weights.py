@@ -11,6 +11,7 @@ import msgspec
 from installer.adapters.sinks import Entry, OpenFile, Sink
 from installer.adapters.store import PART
 from installer.domain.sources import WeightFile, WeightsSource
+from installer.domain.strict_json import NOT_OF_THAT_FORM
 
 MEMORY = ".slipway-verified.json"
 
@@ -60,7 +61,7 @@ class Memory:
         self._lock = threading.Lock()
         try:
             self._known = msgspec.json.decode(sink.read(MEMORY) or b"{}", type=dict[str, _Checked])
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except NOT_OF_THAT_FORM:
             self._known = {}
 
     def holds(self, file: WeightFile, entry: Entry) -> bool:

@@ -12,8 +12,10 @@ import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.table import Table
+from rich.text import Text as Line
 
 from installer.domain import problems
+from installer.domain.one_line import printable
 from installer.domain.problems import AnyProblem
 from installer.steps import events
 from installer.steps.events import Event, Step
@@ -62,7 +64,7 @@ class Output:
     def line(self, sentence: str = "") -> None:
         """Print one line for a person."""
         if not self.as_json:
-            self._console.print(sentence, markup=False)
+            self._console.print(printable(sentence), markup=False)
 
     def piece(self, text: str) -> None:
         """Print a piece of a text that streams, at once. What would steer a terminal is taken out."""
@@ -76,7 +78,7 @@ class Output:
     def heading(self, words: str) -> None:
         """Print one bold line for a person."""
         if not self.as_json:
-            self._console.print(words, style="bold", markup=False)
+            self._console.print(printable(words), style="bold", markup=False)
 
     def aside(self, sentence: str) -> None:
         """Say something beside the answer: to stderr, for a person and a program alike."""
@@ -95,7 +97,7 @@ class Output:
         for heading in names:
             table.add_column(heading, overflow="fold")
         for row in rows:
-            table.add_row(*row)
+            table.add_row(*(Line(printable(cell)) for cell in row))
         self._console.print(table)
 
     def ask(self, question: str) -> bool:
@@ -116,9 +118,9 @@ class Output:
             for line in _wrapped(sentence, max(40, min(self._errors.width, WIDEST_TEXT))):
                 self._errors.print(line, markup=False)
         if problem.command:
-            self._errors.print(f"  {problem.command}", markup=False)
+            self._errors.print(f"  {printable(problem.command)}", markup=False)
         for line in problem.technical:
-            self._errors.print(f"  | {line}", style="dim", markup=False)
+            self._errors.print(f"  | {printable(line)}", style="dim", markup=False)
 
     def problem_json(self, problem: AnyProblem) -> dict[str, object]:
         """Return a Problem as JSON with its sentences."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
 
+from installer.domain import addresses
 from installer.domain.fingerprints import Situation, Table
 from installer.domain.problems import (
     AccessNotGranted,
@@ -32,6 +32,7 @@ from installer.domain.problems import (
     TokenNeeded,
 )
 from installer.domain.redaction import detail_of
+from installer.domain.strict_json import NOT_OF_THAT_FORM
 
 NETWORK_SIGN_IN = 511
 PROXY_SIGN_IN = 407
@@ -55,13 +56,12 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def host(self) -> str:
         """Return host and port, without a name or password that stands before them."""
-        return urlsplit(self.url).netloc.rpartition("@")[2]
+        return addresses.host_of(self.url)
 
     @property
     def address(self) -> str:
         """Return the URL as it may be shown: a signed address keeps its signature in the query."""
-        parts = urlsplit(self.url)
-        return f"{parts.scheme}://{self.host}{parts.path}"
+        return addresses.shown(self.url)
 
     @property
     def is_web_page(self) -> bool:
@@ -138,7 +138,7 @@ def of_registry(answer: Answer, repository: str, tag: str, digest: str | None) -
 def _error_codes(body: bytes) -> set[str]:
     try:
         return {error.code for error in msgspec.json.decode(body, type=_Errors).errors}
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except NOT_OF_THAT_FORM:
         return set()
 
 
@@ -198,7 +198,7 @@ def document_of(body: bytes) -> Mapping[str, Any]:
     """Return the JSON object in a body; an empty one where there is none."""
     try:
         document = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except NOT_OF_THAT_FORM:
         return {}
     return document if isinstance(document, dict) else {}
 

@@ -11,6 +11,7 @@ import re
 import msgspec
 
 from installer.domain.facts import Calibration
+from installer.domain.figures import decimal, whole
 from installer.domain.kv_cache import layout
 from installer.domain.memory import Fit
 from installer.domain.registry import Architecture
@@ -111,7 +112,7 @@ def _sizes(line: str) -> dict[str, int | float]:
     for field, patterns in _PATTERNS.items():
         match = next((hit for pattern in patterns if (hit := pattern.search(line))), None)
         if match:
-            value = _float(match.groupdict().get("value") or match[1])
+            value = decimal(match.groupdict().get("value") or match[1])
             if value is not None:
                 found[field] = gib(value)
     return found
@@ -120,37 +121,28 @@ def _sizes(line: str) -> dict[str, int | float]:
 def _cache(line: str) -> dict[str, int | float]:
     found: dict[str, int | float] = {}
     if size := _CACHE.search(line):
-        found["kv_tokens"] = _whole(size[1])
+        found |= _known("kv_tokens", whole(size[1].replace(",", "")))
     if most := _CONCURRENCY.search(line):
-        found["context"] = _whole(most[1])
-        times = _float(most[2])
-        if times is not None:
-            found["concurrency"] = times
+        found |= _known("context", whole(most[1].replace(",", "")))
+        found |= _known("concurrency", decimal(most[2]))
     return found
+
+
+def _known(field: str, value: float | None) -> dict[str, int | float]:
+    return {} if value is None else {field: value}
 
 
 def _card(line: str) -> dict[str, int | float]:
     found: dict[str, int | float] = {}
     if gate := _GATE.search(line):
-        free, total = _float(gate[1]), _float(gate[2])
+        free, total = decimal(gate[1]), decimal(gate[2])
         if free is not None and total is not None:
             found |= {"free_bytes": gib(free), "total_bytes": gib(total)}
     if share := _REQUESTED.search(line):
-        requested = _float(share[2])
+        requested = decimal(share[2])
         if requested is not None:
             found["requested_bytes"] = gib(requested)
     return found
-
-
-def _whole(text: str) -> int:
-    return int(text.replace(",", "") or 0)
-
-
-def _float(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 def measured_overhead(figures: LogFigures, share_bytes: int) -> int | None:

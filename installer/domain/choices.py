@@ -5,17 +5,26 @@ It never holds a secret.
 
 from __future__ import annotations
 
+import math
 import re
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
-import yaml
 
+from installer.domain import strict_yaml
+from installer.domain.one_line import is_one_line, printable
 from installer.domain.problems import BadChoice, InstallerError, MalformedFile
 from installer.domain.registry import StackName
+from installer.domain.strict_json import NOT_OF_THAT_FORM
 
 PIN_CURRENT = "current"
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+MOST_TOKENS = 100_000_000
+"""A hundred times the longest context of any model."""
+
+ONE_LINE = "…"
+"""The form of a text that can be a name or a path: printable, and half of no letter."""
+
 _GPU_UUID = re.compile(r"GPU-[0-9A-Za-z-]+")
 
 
@@ -45,31 +54,36 @@ def from_text(text: str | bytes, path: str) -> Choices:
 
     Raises InstallerError with MalformedFile or BadChoice.
     """
+    values = _values(text, path)
     try:
-        values = yaml.safe_load(text)
         choices = msgspec.convert({} if values is None else values, type=Choices)
-    except yaml.YAMLError as error:
-        reason = " ".join(str(error).split())
-        raise InstallerError(MalformedFile(path=path, where="$", reason=reason)) from error
-    except (msgspec.ValidationError, UnicodeDecodeError) as error:
+    except msgspec.ValidationError as error:
         raise InstallerError(MalformedFile.of(path, error)) from error
-    except (ValueError, LookupError, AttributeError, TypeError, RecursionError) as error:
-        # PyYAML's constructors let these through: a date that no calendar has, `!!bool perhaps`, endless nesting.
-        raise InstallerError(MalformedFile(path=path, where="$", reason=f"not YAML: {error}")) from error
     check(choices)
     return choices
 
 
+def _values(text: str | bytes, path: str) -> Any:
+    """Read JSON as JSON: YAML takes most of it, but no letter that JSON writes as two escapes."""
+    try:
+        return msgspec.json.decode(text)
+    except NOT_OF_THAT_FORM:
+        return strict_yaml.value(path, text)
+
+
 def check(choices: Choices) -> None:
     """Check every choice by itself. Raises InstallerError(BadChoice) for the first that cannot be taken."""
+    texts = (("profile", choices.profile), ("folder", choices.folder), *_each("accept_licenses", choices))
     limits: tuple[tuple[str, object, bool, str], ...] = (
+        *((name, text, text is None or is_one_line(text), ONE_LINE) for name, text in texts),
         ("port", choices.port, choices.port is None or 1024 <= choices.port <= 65535, "1024..65535"),
         ("context", choices.context, choices.context is None or choices.context >= 256, ">= 256"),
+        ("context", choices.context, choices.context is None or choices.context <= MOST_TOKENS, f"<= {MOST_TOKENS}"),
         ("references", choices.references, choices.references is None or 1 <= choices.references <= 4, "1..4"),
         (
             "vram_budget_gib",
             choices.vram_budget_gib,
-            choices.vram_budget_gib is None or choices.vram_budget_gib > 0,
+            choices.vram_budget_gib is None or 0 < choices.vram_budget_gib < math.inf,
             "> 0",
         ),
         (
@@ -88,7 +102,11 @@ def check(choices: Choices) -> None:
     )
     for field, value, holds, limit in limits:
         if not holds:
-            raise InstallerError(BadChoice(field=field, value=str(value), limit=limit))
+            raise InstallerError(BadChoice(field=field, value=printable(str(value)), limit=limit))
+
+
+def _each(field: str, choices: Choices) -> tuple[tuple[str, str], ...]:
+    return tuple((field, one) for one in getattr(choices, field))
 
 
 def pinned_digest(choices: Choices) -> str | None:

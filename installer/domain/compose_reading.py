@@ -78,7 +78,7 @@ def _is_broken_json(value: str) -> bool:
         return False
     try:
         json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return True
     return False
 

@@ -40,7 +40,7 @@ def text_of(data: bytes, ansi: str = ANSI) -> Decoded:
     try:
         return Decoded(text=data.decode("utf-8"), encoding="UTF-8", foreign=False)
     except UnicodeDecodeError:
-        return Decoded(text=data.decode(_known(ansi), "replace"), encoding=ansi, foreign=True)
+        return _in_code_page(data, ansi)
 
 
 def plain(data: bytes, ansi: str = ANSI) -> str:
@@ -59,8 +59,9 @@ def _wide(data: bytes) -> str | None:
     return "utf-16-le" if high > low else "utf-16-be"
 
 
-def _known(codec: str) -> str:
+def _in_code_page(data: bytes, named: str) -> Decoded:
+    """Decode with a page that Python knows for text; where it does not know it so, with the western one."""
     try:
-        return codecs.lookup(codec).name
-    except LookupError:
-        return ANSI
+        return Decoded(text=data.decode(named, "replace"), encoding=named, foreign=True)
+    except (LookupError, ValueError):
+        return Decoded(text=data.decode(ANSI, "replace"), encoding=ANSI, foreign=True)

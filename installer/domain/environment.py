@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from urllib.parse import urlsplit
 
+from installer.domain import addresses
 from installer.domain.problems import VariableFlaw
 
 TOKENS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUGGINGFACE_HUB_TOKEN", "VLLM_API_KEY", "SLIPWAY_API_KEY")
@@ -42,7 +42,7 @@ def _proxies(known: Mapping[str, str]) -> list[VariableFlaw]:
 
 def _host(entry: str) -> str:
     text = entry.strip().strip("[]")
-    return urlsplit(f"//{text}").hostname or text if text.count(":") == 1 else text
+    return addresses.host_name(f"//{text}") or text if text.count(":") == 1 else text
 
 
 def _folders(known: Mapping[str, str]) -> list[VariableFlaw]:

@@ -12,6 +12,8 @@ from typing import Any
 import msgspec
 
 from installer.domain.problems import InstallerError, MalformedFile
+from installer.domain.strict_json import decoded
+from installer.domain.units import Balance, Natural, Port
 
 SCHEMA = 1
 
@@ -39,17 +41,17 @@ class _Fact(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class GpuMemory(_Fact, frozen=True, kw_only=True):
     """NVML's memory info v2: `free` is what the driver can still give, `reserved` is what it keeps for itself."""
 
-    total_bytes: int
-    free_bytes: int
-    used_bytes: int
-    reserved_bytes: int = 0
+    total_bytes: Natural
+    free_bytes: Natural
+    used_bytes: Natural
+    reserved_bytes: Natural = 0
 
 
 class CudaMemory(_Fact, frozen=True, kw_only=True):
     """CUDA's own free and total memory, read inside a container: the figures that vLLM's start gate compares."""
 
-    total_bytes: int
-    free_bytes: int
+    total_bytes: Natural
+    free_bytes: Natural
 
 
 class GpuProcess(_Fact, frozen=True, kw_only=True):
@@ -58,9 +60,9 @@ class GpuProcess(_Fact, frozen=True, kw_only=True):
     `name` is a text or a Missing, which is a text of its own kind.
     """
 
-    pid: int
+    pid: Natural
     name: str
-    used_bytes: int | Missing
+    used_bytes: Natural | Missing
 
     def __post_init__(self) -> None:
         msgspec.structs.force_setattr(self, "name", _or_missing(self.name))
@@ -73,11 +75,11 @@ class Gpu(_Fact, frozen=True, kw_only=True):
     been put to sleep to save power and that reading it woke it: who reads it again and again keeps it awake.
     """
 
-    index: int
+    index: Natural
     uuid: str
     name: str
     memory: GpuMemory | Missing
-    compute_capability: tuple[int, int] | Missing
+    compute_capability: tuple[Natural, Natural] | Missing
     driver_model: str = Missing.NOT_SUPPORTED
     mig_enabled: bool = False
     unified_memory: bool = False
@@ -109,7 +111,7 @@ class Nvidia(_Fact, frozen=True, kw_only=True):
 
     state: NvidiaState
     driver_version: str | None = None
-    cuda_version: tuple[int, int] | None = None
+    cuda_version: tuple[Natural, Natural] | None = None
     gpus: tuple[Gpu, ...] = ()
     detail: str = ""
 
@@ -165,9 +167,9 @@ class Engine(_Fact, frozen=True, kw_only=True):
     nvidia_hook: bool = False
     cdi_spec_dirs: tuple[str, ...] = ()
     cdi_devices: tuple[str, ...] = ()
-    memory_bytes: int | None = None
+    memory_bytes: Natural | None = None
     data_root: str = ""
-    data_root_free_bytes: int | None = None
+    data_root_free_bytes: Natural | None = None
     other_contexts: tuple[str, ...] = ()
     proxy: Proxy = Proxy()
     detail: str = ""
@@ -224,8 +226,8 @@ class Host(_Fact, frozen=True, kw_only=True):
     system: str
     release: str = ""
     architecture: str = ""
-    ram_total_bytes: int | None = None
-    ram_available_bytes: int | None = None
+    ram_total_bytes: Natural | None = None
+    ram_available_bytes: Natural | None = None
     wsl2: bool = False
     desktop_session: bool = False
     nvidia_cards: tuple[PciCard, ...] = ()
@@ -237,14 +239,14 @@ class Folder(_Fact, frozen=True, kw_only=True):
     """The folder for the weights and what its disk has left; writable tells of the nearest parent that exists."""
 
     path: str
-    free_bytes: int | None
+    free_bytes: Natural | None
     writable: bool = True
 
 
 class Ports(_Fact, frozen=True, kw_only=True):
     """The first ports from 8000 on that nobody listens on."""
 
-    free: tuple[int, ...] = ()
+    free: tuple[Port, ...] = ()
 
 
 class Calibration(_Fact, frozen=True, kw_only=True):
@@ -256,8 +258,8 @@ class Calibration(_Fact, frozen=True, kw_only=True):
     gpu_uuid: str
     wsl2: bool
     profile: str
-    shift_bytes: int = 0
-    starts: int = 0
+    shift_bytes: Balance = 0
+    starts: Natural = 0
 
 
 class Facts(_Fact, frozen=True, kw_only=True):
@@ -306,15 +308,8 @@ class Facts(_Fact, frozen=True, kw_only=True):
 
 
 def from_json(text: str | bytes, path: str = "") -> Facts:
-    """Read recorded facts, with or without a UTF-8 byte order mark (Windows' editors and shells write one).
-
-    Raises InstallerError(MalformedFile) with the path inside the document and the reason.
-    """
-    text = text.removeprefix("\ufeff") if isinstance(text, str) else text.removeprefix(b"\xef\xbb\xbf")
-    try:
-        facts = msgspec.json.decode(text, type=Facts)
-    except (msgspec.DecodeError, UnicodeError) as error:
-        raise InstallerError(MalformedFile.of(path, error)) from error
+    """Read recorded facts. Raises InstallerError(MalformedFile) with the path inside the document and the reason."""
+    facts = decoded(text, Facts, path)
     if facts.schema != SCHEMA:
         raise InstallerError(
             MalformedFile(path=path, where="$.schema", reason=f"expected {SCHEMA}, got {facts.schema}")

@@ -18,9 +18,10 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from installer.domain import problems
+from installer.domain.figures import decimal, is_figure, whole
 from installer.domain.problems import AnyProblem, InstallerError, MalformedFile, Problem, snake_case
 from installer.domain.redaction import redacted
-from installer.domain.sightings import FINDERS, telling_lines
+from installer.domain.sightings import FINDERS, in_pieces, telling_lines
 from installer.domain.units import GB, GIB, KIB, MIB
 
 Origin = Literal["server", "engine", "hub", "driver", "window", "system"]
@@ -46,8 +47,8 @@ UNITS: dict[str, int] = {"kB": 1000, "MB": 1000**2, "GB": GB, "KiB": KIB, "MiB":
 """What a group named `needed_bytes__MB` is multiplied by."""
 
 FORMS: dict[str, Callable[[str], object]] = {
-    "cuda": lambda text: f"{int(text) // 1000}.{int(text) % 1000 // 10}",
-    "count": int,
+    "cuda": lambda text: None if (number := whole(text)) is None else f"{number // 1000}.{number % 1000 // 10}",
+    "count": whole,
     "name": str,
 }
 """Other marks behind a group's name: CUDA's 12020 is 12.2; a field that stands in two branches needs two names."""
@@ -119,8 +120,9 @@ class Table:
         return next(iter(self.all(text, situation)), None)
 
     def all(self, text: str, situation: Situation | None = None) -> list[Found]:
-        """Return every cause that a text names, the most particular first."""
+        """Return every cause that a text names, the most particular first; rows never see a secret."""
         situation = situation or Situation()
+        text = in_pieces(redacted(text))
         found = (self._match(name, text, situation) for name in self._causes)
         return sorted((one for one in found if one), key=lambda one: (-one.row.priority, one.start))
 
@@ -132,7 +134,8 @@ class Table:
     def without_harmless(self, text: str) -> str:
         """Return a text without the lines that look bad and are known to be harmless."""
         patterns = [self._patterns[name] for name in self._harmless]
-        return "\n".join(line for line in text.splitlines() if not any(pattern.search(line) for pattern in patterns))
+        lines = ((line, in_pieces(line)) for line in text.splitlines())
+        return "\n".join(line for line, pieces in lines if not any(pattern.search(pieces) for pattern in patterns))
 
     def unexplained(self, text: str) -> bool:
         """Say whether lines that name something gone wrong are left when the harmless ones are taken out."""
@@ -245,21 +248,24 @@ def _made(row: Fingerprint, match: re.Match[str], text: str, lines: str, situati
     except msgspec.ValidationError:
         return None
     problem: AnyProblem = made
-    return problem
+    return problem if all(map(is_figure, msgspec.structs.astuple(problem))) else None
 
 
 def _captured(match: re.Match[str]) -> dict[str, object]:
     found: dict[str, object] = {}
     for group, value in match.groupdict().items():
         name, _, unit = group.partition("__")
-        if value is not None:
-            found[name] = _in_form(value, unit)
+        seen = None if value is None else _in_form(value, unit)
+        if seen is not None:
+            found[name] = seen
     return found
 
 
 def _in_form(value: str, mark: str) -> object:
+    """Return a captured text as its field has it; None for a figure that cannot be one."""
     if mark in UNITS:
-        return round(float(value) * UNITS[mark])
+        figure = decimal(value)
+        return None if figure is None else round(figure * UNITS[mark])
     return FORMS[mark](value) if mark else redacted(value.strip())
 
 

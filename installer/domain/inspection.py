@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from installer.domain.facts import Engine, EngineState
+from installer.domain.figures import natural
 from installer.domain.problems import (
     AnyProblem,
     ComposeFlaw,
@@ -19,6 +20,7 @@ from installer.domain.problems import (
     ProgramNotInImage,
     SharedMemoryTooSmall,
 )
+from installer.domain.redaction import redacted
 from installer.domain.sightings import relevant_lines
 
 DEFAULT_SHM_BYTES = 64 * 1024**2
@@ -58,14 +60,13 @@ class Container(msgspec.Struct, frozen=True, kw_only=True):
 
 def health_of(state: Mapping[str, Any]) -> Health:
     """Read the part `State.Health`, with or without the rest around it."""
-    health = state.get("Health") or {}
-    entries = health.get("Log") or []
-    outputs = [str(entry.get("Output") or "") for entry in entries if isinstance(entry, dict)]
+    health = _mapping(state.get("Health"))
+    outputs = [_text(entry.get("Output")) for entry in _mappings(health.get("Log"))]
     missing = next((found[1] for output in reversed(outputs) if (found := _NOT_FOUND.search(output))), "")
-    status = str(health.get("Status") or "")
+    status = _text(health.get("Status"))
     return Health(
         status="" if status == "none" else status,
-        failures=int(health.get("FailingStreak") or 0),
+        failures=natural(health.get("FailingStreak")) or 0,
         missing_program=missing,
         early=any(_NOT_UP_YET.search(output) for output in outputs),
     )
@@ -73,16 +74,37 @@ def health_of(state: Mapping[str, Any]) -> Health:
 
 def container_of(seen: Mapping[str, Any]) -> Container:
     """Read a container's JSON, or a part of it."""
-    state: Mapping[str, Any] = seen.get("State") or {}
-    shm = (seen.get("HostConfig") or {}).get("ShmSize")
+    state = _mapping(seen.get("State"))
     return Container(
-        status=str(state.get("Status") or ""),
-        exit_code=int(state.get("ExitCode") or 0),
-        out_of_memory=bool(state.get("OOMKilled")),
-        error=str(state.get("Error") or ""),
+        status=_text(state.get("Status")),
+        exit_code=exit_code_in(state),
+        out_of_memory=state.get("OOMKilled") is True,
+        error=_text(state.get("Error")),
         health=health_of(state),
-        shm_bytes=int(shm) if isinstance(shm, int) else None,
+        shm_bytes=natural(_mapping(seen.get("HostConfig")).get("ShmSize")),
     )
+
+
+def exit_code_in(state: Mapping[str, Any]) -> int:
+    """Return a container's exit code; 0 where its state tells none."""
+    return natural(state.get("ExitCode")) or 0
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _mappings(value: object) -> tuple[Mapping[str, Any], ...]:
+    return tuple(one for one in value if isinstance(one, dict)) if isinstance(value, list) else ()
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    """Return the texts of a list, or the names of a mapping."""
+    return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list | dict) else ()
 
 
 def of_container(seen: Container, host_memory_bytes: int | None = None) -> AnyProblem | None:
@@ -108,8 +130,8 @@ def of_image(seen: Mapping[str, Any]) -> AnyProblem | None:
     config = seen.get("Config")
     if "RepoDigests" not in seen or not isinstance(config, dict) or config.get("Entrypoint"):
         return None
-    name = next(iter(seen.get("RepoTags") or seen.get("RepoDigests") or ()), "")
-    return ComposeFlaw(flaw="program_missing", place=str(name), value=" ".join(config.get("Cmd") or ()))
+    name = next(iter((*_texts(seen.get("RepoTags")), *_texts(seen.get("RepoDigests")))), "")
+    return ComposeFlaw(flaw="program_missing", place=name, value=redacted(" ".join(_texts(config.get("Cmd")))))
 
 
 def platform_pin(pinned: str, index_digest: str, platform_digests: tuple[str, ...]) -> OtherDigest | None:
@@ -131,28 +153,33 @@ def engine_of(info: Mapping[str, Any], version: Mapping[str, Any], **named: Any)
     """Read `/info` and `/version`; `named` are the fields that neither tells."""
     return Engine(
         state=EngineState.RUNNING,
-        version=str(version.get("Version") or info.get("ServerVersion") or ""),
-        api_version=str(version.get("ApiVersion") or ""),
-        os_type=str(info.get("OSType") or ""),
-        operating_system=str(info.get("OperatingSystem") or ""),
-        architecture=str(info.get("Architecture") or ""),
-        kernel=str(info.get("KernelVersion") or ""),
+        os_type=_text(info.get("OSType")),
+        operating_system=_text(info.get("OperatingSystem")),
+        architecture=_text(info.get("Architecture")),
+        kernel=_text(info.get("KernelVersion")),
         docker_desktop=is_desktop(info),
-        rootless=any("rootless" in str(option) for option in info.get("SecurityOptions") or ()),
-        runtimes=tuple(sorted(info.get("Runtimes") or ())),
-        cdi_spec_dirs=tuple(info.get("CDISpecDirs") or ()),
-        cdi_devices=tuple(str(device.get("ID", "")) for device in info.get("DiscoveredDevices") or ()),
-        memory_bytes=info.get("MemTotal") or None,
-        data_root=str(info.get("DockerRootDir") or ""),
+        rootless=any("rootless" in option for option in _texts(info.get("SecurityOptions"))),
+        runtimes=runtimes_of(info),
+        cdi_spec_dirs=_texts(info.get("CDISpecDirs")),
+        cdi_devices=tuple(_text(device.get("ID")) for device in _mappings(info.get("DiscoveredDevices"))),
+        memory_bytes=natural(info.get("MemTotal")) or None,
+        data_root=_text(info.get("DockerRootDir")),
+        version=_text(version.get("Version")) or _text(info.get("ServerVersion")),
+        api_version=_text(version.get("ApiVersion")),
         **named,
     )
 
 
+def runtimes_of(info: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of an engine's runtimes."""
+    return tuple(sorted(_texts(info.get("Runtimes"))))
+
+
 def is_desktop(info: Mapping[str, Any]) -> bool:
     """Say whether `/info` is that of Docker Desktop, on whatever system."""
-    return str(info.get("OperatingSystem") or "").startswith("Docker Desktop")
+    return _text(info.get("OperatingSystem")).startswith("Docker Desktop")
 
 
 def is_podman(version: Mapping[str, Any]) -> bool:
     """Say whether `/version` is Podman's: it takes Docker's GPU requests and ignores them (podman #22645)."""
-    return any("podman" in str(part.get("Name", "")).casefold() for part in version.get("Components") or ())
+    return any("podman" in _text(part.get("Name")).casefold() for part in _mappings(version.get("Components")))

@@ -27,7 +27,7 @@ from installer.domain.overhead import (
 from installer.domain.registry import Architecture
 from installer.domain.room import CUDA_SHARE_OF_NVML_ON_LINUX, Budget, budget, highest_share, idle_room
 from installer.domain.settings import Settings
-from installer.domain.units import gib
+from installer.domain.units import Natural, Share, gib
 
 __all__ = [
     "CUDA_SHARE_OF_NVML_ON_LINUX",
@@ -79,8 +79,8 @@ class _Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Estimate(_Value, frozen=True, kw_only=True):
     """What a profile needs of vLLM's share of the card, and `beside` it once the KV cache was made."""
 
-    weights_bytes: int
-    kv_bytes: int
+    weights_bytes: Natural
+    kv_bytes: Natural
     terms: tuple[Term, ...]
     beside: tuple[Term, ...] = ()
 
@@ -120,8 +120,8 @@ class Fit(_Value, frozen=True, kw_only=True):
 
     verdict: Verdict
     limit: Limit
-    utilisation: float
-    share_bytes: int
+    utilisation: Share
+    share_bytes: Natural
     estimate: Estimate
     budget: Budget
 

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from installer.domain.decoding import text_of
 from installer.domain.facts import Gpu, GpuMemory, Missing, Nvidia, NvidiaState
-from installer.domain.units import MIB
+from installer.domain.figures import decimal, whole
+from installer.domain.units import MIB, MOST
 
 COLUMNS = (
     "index",
@@ -27,8 +28,8 @@ COLUMNS = (
 )
 """What is asked for, in this order."""
 
-_BANNER = re.compile(r"(?:Driver|KMD) Version:\s*(?P<driver>\d+\.\d+(?:\.\d+)?)")
-_CUDA = re.compile(r"CUDA(?: UMD)? Version:\s*(\d+)\.(\d+)")
+_BANNER = re.compile(r"(?:Driver|KMD) Version:\s*(?P<driver>\d{1,5}\.\d{1,5}(?:\.\d{1,5})?)\b")
+_CUDA = re.compile(r"CUDA(?: UMD)? Version:\s*(\d{1,3})\.(\d{1,3})\b")
 """610 and later write "CUDA UMD Version" (vllm issue 47749)."""
 
 _MISSING = {
@@ -77,7 +78,7 @@ def driver_version(data: bytes, columns: Sequence[str] = COLUMNS) -> str | None:
 def _card(row: dict[str, str]) -> Gpu:
     memory = _memory(row)
     return Gpu(
-        index=int(row["index"]) if row.get("index", "").isdigit() else 0,
+        index=whole(row.get("index", "")) or 0,
         uuid=row.get("uuid", ""),
         name=row.get("name", ""),
         memory=memory,
@@ -110,17 +111,16 @@ def _mebibytes(field: str) -> int | Missing:
     missing = _MISSING.get(field.casefold())
     if missing is not None:
         return missing
-    figure = field.removesuffix("MiB").strip().replace(",", ".")
-    try:
-        return round(float(figure) * MIB)
-    except ValueError:
+    figure = decimal(field.removesuffix("MiB").strip().replace(",", "."))
+    if figure is None or not 0 <= figure * MIB <= MOST:
         return Missing.NOTHING_THERE
+    return round(figure * MIB)
 
 
 def _capability(field: str) -> tuple[int, int] | Missing:
-    major, dot, minor = field.partition(".")
-    if dot and major.isdigit() and minor.isdigit():
-        return int(major), int(minor)
+    major, minor = map(whole, field.partition(".")[::2])
+    if major is not None and minor is not None:
+        return major, minor
     return _MISSING.get(field.casefold(), Missing.NOTHING_THERE)
 
 

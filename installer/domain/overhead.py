@@ -18,7 +18,7 @@ import msgspec
 
 from installer.domain.registry import Architecture
 from installer.domain.settings import Settings
-from installer.domain.units import GIB, gib
+from installer.domain.units import GIB, Balance, gib
 
 DEFAULT_SEQUENCES, DEFAULT_BATCHED_TOKENS = 256, 2048
 """What vLLM's API server takes on cards below 70 GiB where no flag says otherwise (0.19.1 to 0.33)."""
@@ -67,9 +67,9 @@ class Term(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """One named part of the overhead: the least, what is likely, and the most that it takes."""
 
     name: str
-    low_bytes: int
-    likely_bytes: int
-    high_bytes: int
+    low_bytes: Balance
+    likely_bytes: Balance
+    high_bytes: Balance
 
 
 def default_utilisation(release: str) -> float:

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from installer.domain import answers, checks, compose_reading, environment, facts, inspection, nvidia_smi, remarks
+from installer.domain.addresses import seconds_in
 from installer.domain.answers import Answer
 from installer.domain.decoding import ANSI, text_of
 from installer.domain.facts import Compose, ComposeState, Engine, Facts, Folder, Gpu, Host, Nvidia, NvidiaState
@@ -27,6 +28,7 @@ from installer.domain.problems import (
     Treatment,
 )
 from installer.domain.sightings import relevant_lines
+from installer.domain.strict_json import NOT_OF_THAT_FORM
 
 PASTED = "stdin"
 _GRAVEST_FIRST = (Treatment.FAIL_FAST, Treatment.BLOCK, Treatment.RETRY, Treatment.ADAPT, Treatment.WARN)
@@ -35,7 +37,7 @@ _STATUS_LINE = re.compile(r"(?:< )?HTTP/[\d.]+ (\d{3})")
 _HEADER = re.compile(r"(?:< )?([A-Za-z][\w-]*): (.*)")
 _CONTEXT = re.compile(r"^(?P<name>\S+?) ?(?P<current>\*)?\s.*?(?P<endpoint>(?:unix|npipe|tcp|ssh)://\S+)", re.MULTILINE)
 _LINUX_DESKTOP = re.compile(r"unix:///(?!Users/)\S*/\.docker/desktop/")
-_QUERY = re.compile(r"^\s*index\s*,.*name.*$", re.MULTILINE)
+_QUERY = re.compile(r"^[^\S\n]*index[^\S\n]*,.*name.*$", re.MULTILINE)
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,7 +121,7 @@ def _json(text: str) -> Any:
         return None
     try:
         return msgspec.json.decode(text.strip())
-    except msgspec.DecodeError:
+    except NOT_OF_THAT_FORM:
         return None
 
 
@@ -185,12 +187,11 @@ def _of_http(text: str, table: Table) -> Iterator[AnyProblem]:
     head, _, body = text.partition("\n\n")
     status = _STATUS_LINE.match(head)
     headers = {found[1].lower(): found[2].strip() for line in head.splitlines()[1:] if (found := _HEADER.match(line))}
-    wait = headers.get("retry-after", "")
     answer = Answer(
         status=int(status[1]) if status else 0,
         headers=headers,
         body=body.encode(),
-        retry_after_s=int(wait) if wait.isdigit() else None,
+        retry_after_s=seconds_in(headers.get("retry-after", "")),
     )
     from_hub = "x-error-code" in headers or "x-repo-commit" in headers
     seen = (

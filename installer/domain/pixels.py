@@ -62,6 +62,8 @@ def measured(pixels: Pixels) -> Statistics:
     if len(pixels.data) != pixels.width * pixels.height * channels:
         raise ValueError(f"{len(pixels.data)} bytes for {pixels.width}x{pixels.height} in {pixels.mode}")
     colours = channels - 1 if pixels.mode.endswith("A") else channels
+    if not pixels.data:
+        return Statistics(width=pixels.width, height=pixels.height)
     chosen = _sample(pixels, channels)
     brightness = [sum(pixel[:colours]) / colours for pixel, _ in chosen]
     mean = sum(brightness) / len(brightness)
@@ -121,7 +123,7 @@ def flaw(seen: Statistics, wanted: tuple[int, int] | None = None) -> ImageUnusab
 
 
 def _flaw(seen: Statistics, wanted: tuple[int, int] | None) -> str | None:
-    if wanted is not None and (seen.width, seen.height) != wanted:
+    if (wanted is not None and (seen.width, seen.height) != wanted) or not seen.width * seen.height:
         return "wrong_size"
     if seen.opaque_share is not None and seen.opaque_share < LEAST_OPAQUE_SHARE:
         return "transparent"

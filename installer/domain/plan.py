@@ -9,6 +9,7 @@ import msgspec
 from installer.domain import checks
 from installer.domain.choices import Choices
 from installer.domain.facts import SCHEMA, CudaMemory, Facts, Gpu, Missing
+from installer.domain.figures import whole
 from installer.domain.memory import Fit, Verdict
 from installer.domain.offers import (
     Offer,
@@ -34,6 +35,8 @@ from installer.domain.problems import (
 from installer.domain.registry import Flag, FlagValue, Profile, Registry
 from installer.domain.settings import Settings
 from installer.domain.sources import FolderWeights, ImageSource, Sources, VolumeWeights, WeightsPlace, WeightsSource
+from installer.domain.strict_json import decoded
+from installer.domain.units import Natural, Port
 
 WEIGHTS_VOLUME = "slipway-models"
 MODELS_IN_CONTAINER = "/models"
@@ -86,8 +89,8 @@ class Plan(_Part, frozen=True, kw_only=True):
     weights: WeightsSource
     place: WeightsPlace
     settings: Settings
-    weights_bytes: int
-    native_context: int
+    weights_bytes: Natural
+    native_context: Natural
     flags: tuple[Flag, ...]
     environment: dict[str, str]
     entrypoint: tuple[str, ...]
@@ -95,8 +98,8 @@ class Plan(_Part, frozen=True, kw_only=True):
     knows_start_interval: bool
     needs_key: bool
     thinking_off: bool
-    port: int
-    container_port: int
+    port: Port
+    container_port: Port
     fit: Fit | None
     resolved_at: str
     relaxed: tuple[Relaxation, ...] = ()
@@ -141,7 +144,7 @@ class Present(_Part, frozen=True, kw_only=True):
     """What an earlier run left here already, so that it needs no room any more. Weights are bytes."""
 
     image: bool = False
-    weights_bytes: int = 0
+    weights_bytes: Natural = 0
 
 
 class Refusal(_Part, frozen=True, kw_only=True):
@@ -349,8 +352,8 @@ def place_of(facts: Facts, sources: Sources) -> WeightsPlace:
 
 
 def _api(version: str) -> tuple[int, int]:
-    major, _, minor = version.partition(".")
-    return (int(major), int(minor)) if major.isdigit() and minor.isdigit() else (0, 0)
+    major, minor = map(whole, version.partition(".")[::2])
+    return (0, 0) if major is None or minor is None else (major, minor)
 
 
 def decide_again(plan: Plan, facts: Facts, registry: Registry, cuda: CudaMemory | None) -> Plan | Refusal:
@@ -397,10 +400,7 @@ def to_json(plan: Plan) -> bytes:
 
 def from_json(text: str | bytes, path: str) -> Plan:
     """Read a plan. Raises InstallerError(MalformedFile) with the path inside the document and the reason."""
-    try:
-        plan = msgspec.json.decode(text, type=Plan)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InstallerError(MalformedFile.of(path, error)) from error
+    plan = decoded(text, Plan, path)
     if plan.schema != SCHEMA:
         raise InstallerError(MalformedFile(path=path, where="$.schema", reason=f"expected {SCHEMA}"))
     return plan

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from installer.domain.figures import natural
 from installer.domain.sources import Layer
 
 # moby's own constants (distribution/pull_v2.go, distribution/xfer): never translated. From each of them on, all bytes
@@ -47,7 +48,7 @@ class PullProgress(msgspec.Struct, frozen=True):
         A layer that starts anew keeps what it had: a bar that runs backwards tells nobody anything.
         """
         layer, status, (current, size) = event.get("id"), event.get("status"), _figures(event)
-        if not isinstance(layer, str):
+        if not isinstance(layer, str) or not isinstance(status, str):
             return self
         sizes = self.sizes
         if not self.announced and status == "Downloading" and size > sizes.get(layer, 0):
@@ -79,4 +80,4 @@ def _figures(event: Mapping[str, object]) -> tuple[int, int]:
 
 
 def _natural(value: object) -> int:
-    return max(0, value) if isinstance(value, int) else 0
+    return natural(value) or 0

@@ -6,7 +6,7 @@ Parsing is strict: an unknown key, a wrong type or a name that nothing defines i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -14,6 +14,7 @@ from installer.domain import fingerprints as fingerprint_tables
 from installer.domain import strict_yaml
 from installer.domain.fingerprints import Fingerprint
 from installer.domain.problems import InstallerError, MalformedFile, UnknownName
+from installer.domain.units import Gib, Natural, Port
 
 Task = Literal["chat", "vision", "image"]
 StackName = Literal["chat", "images"]
@@ -24,6 +25,7 @@ SERVED_BACKENDS: tuple[Backend, ...] = ("vllm",)
 EvidenceKind = Literal["measured", "documented", "derived"]
 KvCacheDtype = Literal["auto", "fp8", "nvfp4"]
 COMMIT_DIGITS = 40
+MOST_LAYERS = 10_000
 SM12X = 12
 """The major compute capability of the RTX 50 series, RTX PRO Blackwell and GB10."""
 
@@ -56,18 +58,18 @@ class LayerGroup(_Entry, frozen=True, kw_only=True):
     """
 
     kind: Literal["full", "sliding", "mla", "linear"]
-    layers: int
-    kv_heads: int = 0
-    head_dim: int = 0
-    value_head_dim: int = 0
-    window: int = 0
-    latent_dim: int = 0
-    token_bytes: int = 0
-    fp8_token_bytes: int = 0
-    state_bytes: int = 0
+    layers: Annotated[int, msgspec.Meta(ge=1, le=MOST_LAYERS)]
+    kv_heads: Natural = 0
+    head_dim: Natural = 0
+    value_head_dim: Natural = 0
+    window: Natural = 0
+    latent_dim: Natural = 0
+    token_bytes: Natural = 0
+    fp8_token_bytes: Natural = 0
+    state_bytes: Natural = 0
     state: Literal["gated_delta", "mamba2", "other"] = "gated_delta"
-    state_chunk: int = 0
-    draft_state_bytes: int = 0
+    state_chunk: Natural = 0
+    draft_state_bytes: Natural = 0
 
 
 class Architecture(_Entry, frozen=True, kw_only=True):
@@ -79,14 +81,14 @@ class Architecture(_Entry, frozen=True, kw_only=True):
     and values of another one, and keep none.
     """
 
-    hidden_size: int
-    vocab_size: int
+    hidden_size: Natural
+    vocab_size: Natural
     layer_groups: tuple[LayerGroup, ...]
     draft_layer_groups: tuple[LayerGroup, ...] = ()
-    experts_per_token: int = 0
-    intermediate_size: int = 0
-    encoder_bytes: int = 0
-    layers_without_cache: int = 0
+    experts_per_token: Natural = 0
+    intermediate_size: Natural = 0
+    encoder_bytes: Natural = 0
+    layers_without_cache: Natural = 0
     evidence: EvidenceKind = "derived"
     source: str
 
@@ -95,7 +97,7 @@ class ModelFile(_Entry, frozen=True, kw_only=True):
     """One file of a checkpoint; `sha256` where the hub keeps it as a large file."""
 
     path: str
-    size_bytes: int
+    size_bytes: Natural
     sha256: str | None = None
 
 
@@ -113,12 +115,12 @@ class Model(_Entry, frozen=True, kw_only=True):
     publisher: str
     licence: str
     quantization: str
-    checkpoint_bytes: int
+    checkpoint_bytes: Natural
     checkpoint_evidence: EvidenceKind
     checkpoint_source: str = ""
-    resident_bytes: int | None = None
+    resident_bytes: Natural | None = None
     resident_source: str = ""
-    native_context: int = 0
+    native_context: Natural = 0
     reads: tuple[Literal["text", "image", "video", "audio"], ...]
     architecture: str | None = None
     good_for: Literal["chat", "small_chat", "vision", "coding", "trial", "pictures"]
@@ -152,8 +154,8 @@ class Evidence(_Entry, frozen=True, kw_only=True):
     kind: EvidenceKind
     card: str = ""
     capability: str = ""
-    memory_gib: float | None = None
-    free_gib: float | None = None
+    memory_gib: Gib | None = None
+    free_gib: Gib | None = None
     wsl2: bool = False
     unified_memory: bool = False
     version: str = ""
@@ -173,7 +175,7 @@ class Block(_Entry, frozen=True, kw_only=True):
     revision: str = ""
     version: str = ""
     note: str = ""
-    max_memory_gib: float | None = None
+    max_memory_gib: Gib | None = None
     capabilities: tuple[str, ...] = ()
     wsl2: bool | None = None
 
@@ -191,19 +193,19 @@ class Profile(_Entry, frozen=True, kw_only=True):
     task: Task
     backend: Backend = "vllm"
     image: str
-    tier_gib: int
-    context: int = 0
+    tier_gib: Natural
+    context: Natural = 0
     utilisation: float = 0.9
-    max_num_seqs: int = 1
-    max_num_batched_tokens: int = 2048
+    max_num_seqs: Natural = 1
+    max_num_batched_tokens: Natural = 2048
     kv_cache_dtype: KvCacheDtype = "auto"
     enforce_eager: bool = False
     reads_media: bool = False
-    cpu_offload_gib: int = 0
-    max_references: int = 0
-    max_frames: int = 0
-    peak_bytes: int | None = None
-    tensor_parallel: int = 1
+    cpu_offload_gib: Natural = 0
+    max_references: Natural = 0
+    max_frames: Natural = 0
+    peak_bytes: Natural | None = None
+    tensor_parallel: Natural = 1
     min_capability: str
     max_capability: str | None = None
     gpu: bool = True
@@ -243,8 +245,8 @@ class ImageRelease(_Entry, frozen=True, kw_only=True):
     health: tuple[str, ...] | None
     auth: Literal["key", "none"]
     flags: str | None = None
-    port: int = 8000
-    compressed_bytes: int
+    port: Port = 8000
+    compressed_bytes: Natural
     digest: str | None = None
     platforms: dict[str, str] = {}
     rolling: bool = False
@@ -322,7 +324,8 @@ class Registry(_Entry, frozen=True, kw_only=True):
 def parse(texts: Mapping[str, str]) -> Registry:
     """Read the registry from its YAML files, given as name and text.
 
-    Raises InstallerError(MalformedFile) with file, path inside it and reason.
+    Raises InstallerError(MalformedFile) with file, path inside it and reason, also for what no type says
+    (`installer.domain.registry_rules`).
     """
     merged: dict[str, Any] = {"flags": {}}
     origin: dict[str, str] = {}
@@ -348,7 +351,9 @@ def parse(texts: Mapping[str, str]) -> Registry:
         problem = _with_entry_named(MalformedFile.of("", error), merged)
         section = problem.where.removeprefix("$.").split(".")[0].split("[")[0]
         raise InstallerError(msgspec.structs.replace(problem, path=origin.get(section, "registry"))) from error
-    for where, reason in _broken_references(registry):
+    from installer.domain import registry_rules  # it knows the accounting, which knows the types of this file
+
+    for where, reason in registry_rules.broken(registry):
         section = where.removeprefix("$.").split(".")[0]
         raise InstallerError(MalformedFile(path=origin[section], where=where, reason=reason))
     fingerprint_tables.parse(registry.fingerprints, origin.get("fingerprints", ""))
@@ -391,72 +396,6 @@ def _flag_lists(path: str, value: object) -> dict[str, frozenset[str]]:
         problem = MalformedFile.of(path, error)
         where = "$.flags" + problem.where.removeprefix("$")
         raise InstallerError(msgspec.structs.replace(problem, where=where)) from error
-
-
-def _broken_references(registry: Registry) -> list[tuple[str, str]]:
-    broken: list[tuple[str, str]] = []
-
-    def expect(where: str, name: str, known: Mapping[str, object]) -> None:
-        if name not in known:
-            broken.append((where, f"{name!r} is not defined"))
-
-    for key, licence in registry.licences.items():
-        if key != licence.id:
-            broken.append((f"$.licences.{key}.id", "differs from its key"))
-    for key, model in registry.models.items():
-        expect(f"$.models.{key}.licence", model.licence, registry.licences)
-        if model.architecture is not None:
-            expect(f"$.models.{key}.architecture", model.architecture, registry.architectures)
-    for key, image in registry.images.items():
-        if image.flags is not None:
-            expect(f"$.images.{key}.flags", image.flags, registry.flags)
-    for key, profile in registry.profiles.items():
-        expect(f"$.profiles.{key}.model", profile.model, registry.models)
-        expect(f"$.profiles.{key}.image", profile.image, registry.images)
-        if broken:
-            continue
-        broken += _unknown_flags(key, profile, registry)
-        broken += _impossible_limits(key, profile, registry)
-    return broken
-
-
-def _unknown_flags(key: str, profile: Profile, registry: Registry) -> list[tuple[str, str]]:
-    image = registry.image_of(profile)
-    if image.flags is None:
-        served = profile.backend in SERVED_BACKENDS
-        return [(f"$.images.{profile.image}.flags", f"{profile.backend} needs its list of flags")] if served else []
-    known = registry.flags[image.flags]
-    return [
-        (f"$.profiles.{key}.flags[{index}].flag", f"{flag.flag} does not exist in {image.version}")
-        for index, flag in enumerate(profile.flags)
-        if flag.flag not in known
-    ]
-
-
-def _impossible_limits(key: str, profile: Profile, registry: Registry) -> list[tuple[str, str]]:
-    highest = profile.max_capability
-    checks = [
-        ("utilisation", 0 < profile.utilisation <= 1, "must lie above 0 and be 1 at most"),
-        ("max_num_seqs", profile.max_num_seqs >= 1, "must be 1 at least"),
-        ("max_num_batched_tokens", profile.max_num_batched_tokens >= 1, "must be 1 at least"),
-        ("tensor_parallel", profile.tensor_parallel >= 1, "must be 1 at least"),
-        ("evidence", len(profile.evidence) > 0, "every profile says where its claim comes from"),
-        ("min_capability", _is_capability(profile.min_capability), 'expected a form like "8.0"'),
-        ("max_capability", highest is None or _is_capability(highest), 'expected a form like "8.0"'),
-    ]
-    if profile.backend == "vllm":
-        native = registry.model_of(profile).native_context
-        has_architecture = registry.model_of(profile).architecture is not None
-        checks += [
-            ("context", 0 < profile.context <= native, f"must lie in 1..{native}"),
-            ("model", has_architecture, "vLLM's accounting needs the architecture of the model"),
-        ]
-    return [(f"$.profiles.{key}.{field}", reason) for field, holds, reason in checks if not holds]
-
-
-def _is_capability(text: str) -> bool:
-    major, dot, minor = text.partition(".")
-    return bool(dot) and major.isdigit() and minor.isdigit()
 
 
 def capability(text: str) -> tuple[int, int]:

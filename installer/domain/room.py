@@ -7,7 +7,7 @@ import math
 import msgspec
 
 from installer.domain.facts import Facts, Gpu, GpuMemory
-from installer.domain.units import gib
+from installer.domain.units import Balance, Natural, gib
 
 CUDA_SHARE_OF_NVML_ON_LINUX = 0.98
 """CUDA's total over NVML's, natively on Linux: 31.36 to 31.40 of 31.84 GiB (RTX 5090), 23.52 of 23.99 (4090).
@@ -34,10 +34,10 @@ SAFE_MARGIN_DESKTOP_BYTES = gib(0.5)
 class Budget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What CUDA can see of a card. `source` tells whether CUDA itself said so or it was derived from NVML."""
 
-    total_bytes: int
-    free_bytes: int
-    hidden_bytes: int
-    margin_bytes: int
+    total_bytes: Natural
+    free_bytes: Natural
+    hidden_bytes: Balance
+    margin_bytes: Natural
     source: str
     wsl2: bool = False
 

@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from installer.domain.registry import KvCacheDtype
+from installer.domain.units import Natural, Share
 
 MambaCacheMode = Literal["default", "none", "align", "all"]
 
@@ -22,17 +23,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     None leaves it to the release. `serves_adapters` is `--enable-lora`, for which graphs are captured twice.
     """
 
-    context: int
-    utilisation: float
-    max_num_seqs: int
-    max_num_batched_tokens: int
+    context: Natural
+    utilisation: Share
+    max_num_seqs: Natural
+    max_num_batched_tokens: Natural
     kv_cache_dtype: KvCacheDtype = "auto"
     enforce_eager: bool = False
     reads_media: bool = False
-    cpu_offload_gib: int = 0
-    graph_sizes: tuple[int, ...] = ()
-    block_tokens: int = 0
-    speculative_tokens: int = 0
+    cpu_offload_gib: Natural = 0
+    graph_sizes: tuple[Natural, ...] = ()
+    block_tokens: Natural = 0
+    speculative_tokens: Natural = 0
     mamba_cache_mode: MambaCacheMode = "default"
     async_scheduling: bool = True
     state_checkpoints: bool = True

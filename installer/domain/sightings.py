@@ -6,12 +6,18 @@ A fingerprint names the fields of its Problem; those that its own pattern does n
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+from installer.domain.figures import whole
 from installer.domain.redaction import detail_of, redacted
 from installer.domain.units import MIB
 
 LINES_TO_SHOW = 12
+LONGEST_PIECE = 2000
+"""A pattern that tries every place of a line against every other takes hours for a line of a megabyte."""
+
+OVERLAP = 500
+"""No message that a pattern looks for is longer, so that it stands whole in one of two pieces."""
 
 PHASES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("serving", re.compile(r"Application startup complete|Started server process")),
@@ -38,12 +44,25 @@ def phase(log: str) -> str:
     return next((name for name, pattern in PHASES if pattern.search(log)), "starting")
 
 
+def in_pieces(text: str) -> str:
+    """Return a text for patterns to look at: a line without an end, such as a bar of progress, lies in several."""
+    if len(text) <= LONGEST_PIECE:
+        return text
+    return "\n".join(piece for line in text.split("\n") for piece in _pieces(line))
+
+
+def _pieces(line: str) -> Iterator[str]:
+    yield line[:LONGEST_PIECE]
+    for start in range(LONGEST_PIECE - OVERLAP, len(line) - OVERLAP, LONGEST_PIECE - OVERLAP):
+        yield line[start : start + LONGEST_PIECE]
+
+
 def relevant_lines(log: str) -> tuple[str, ...]:
     """Return the lines that say most, without secrets: those with an error in them, else the last that are not empty.
 
     Frames of a traceback and its closing words say less than the error that they lead to.
     """
-    lines = [redacted(line.rstrip()) for line in log.splitlines() if line.strip()]
+    lines = [line.rstrip() for line in redacted(log).splitlines() if line.strip()]
     telling = telling_lines(lines)
     return tuple(dict.fromkeys(telling[-LINES_TO_SHOW:])) if telling else tuple(lines[-LINES_TO_SHOW:])
 
@@ -93,7 +112,8 @@ def _url(text: str, _: str) -> str | None:
 def _shm(text: str, _: str) -> str | None:
     """Read what `df` says of /dev/shm."""
     found = re.search(r"^shm\s+(\d+)M\s", text, re.MULTILINE)
-    return str(int(found[1]) * MIB) if found else None
+    mebibytes = whole(found[1]) if found else None
+    return None if mebibytes is None else str(mebibytes * MIB)
 
 
 def _port(text: str, _: str) -> str | None:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import msgspec
 
+from installer.domain.units import Natural
+
 ATTESTATION = "attestation-manifest"
 
 
@@ -18,7 +20,7 @@ class Layer(_Source, frozen=True, kw_only=True):
     """One compressed layer of an image."""
 
     digest: str
-    size_bytes: int
+    size_bytes: Natural
 
 
 class ImageSource(_Source, frozen=True, kw_only=True):
@@ -60,7 +62,7 @@ class WeightFile(_Source, frozen=True, kw_only=True):
     """A file at the pinned commit: large ones carry a sha256, small ones only git's blob id."""
 
     path: str
-    size_bytes: int
+    size_bytes: Natural
     sha256: str | None = None
     git_blob_id: str | None = None
 

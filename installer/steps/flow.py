@@ -22,6 +22,7 @@ from installer.domain.problems import AnyProblem
 from installer.domain.registry import Registry
 from installer.domain.sources import Sources
 from installer.steps.bookmark import PAGES, Bookmark, Page
+from installer.steps.home import full_path
 from installer.steps.install import Installed
 from installer.steps.known import Flow, needs_reading, needs_sources, weights_folder
 from installer.steps.lifecycle import Status
@@ -142,6 +143,8 @@ def chose(flow: Flow, **changes: Any) -> Flow:
     """
     choices = msgspec.structs.replace(flow.choices, **changes)
     choice_rules.check(choices)
+    if choices.folder is not None:
+        full_path(choices.folder)
     if choices.profile is not None:
         flow.registry.profile(choices.profile)
     if flow.page in _FIXED or flow.at_overview:

@@ -32,10 +32,12 @@ from filelock import FileLock, Timeout
 from installer.domain import choices as choice_rules
 from installer.domain import plan as plans
 from installer.domain.calibration import StartFigures
+from installer.domain.choices import ONE_LINE
 from installer.domain.facts import Calibration
 from installer.domain.plan import Plan
-from installer.domain.problems import AlreadyRunning, DiskFull, InstallerError, MalformedFile, NotInstalled, NotWritable
+from installer.domain.problems import AlreadyRunning, BadChoice, DiskFull, InstallerError, NotInstalled, NotWritable
 from installer.domain.sources import Sources
+from installer.domain.strict_json import decoded
 from installer.steps.bookmark import Bookmark
 from installer.steps.events import Event, Progress
 from installer.steps.smoke import SmokeReport
@@ -55,8 +57,14 @@ class Created(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def full_path(named: str) -> str:
-    """Return the whole path of a folder that a person named, with ~ for their own."""
-    return str(Path(named).expanduser().absolute())
+    """Return the whole path of a folder that a person named, with ~ for their own.
+
+    Raises InstallerError(BadChoice) for the folder of a person whom this computer does not know (`~name`).
+    """
+    try:
+        return str(Path(named).expanduser().absolute())
+    except RuntimeError as error:
+        raise InstallerError(BadChoice(field="folder", value=named, limit=ONE_LINE)) from error
 
 
 class Home:
@@ -71,7 +79,10 @@ class Home:
         return self.folder / "models"
 
     def weights_folder(self, named: str | None) -> str:
-        """Return where weights lie: in the folder that a person named, else in the home."""
+        """Return where weights lie: in the folder that a person named, as a whole path, else in the home.
+
+        Raises InstallerError(BadChoice) for the folder of a person whom this computer does not know (`~name`).
+        """
         return full_path(named) if named else str(self.models)
 
     def stack(self, name: str) -> StackHome:
@@ -301,12 +312,7 @@ def read_bytes(path: Path) -> bytes | None:
 
 def _read(path: Path, kind: type[V]) -> V | None:
     text = read_bytes(path)
-    if text is None:
-        return None
-    try:
-        return msgspec.json.decode(text, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InstallerError(MalformedFile.of(str(path), error)) from error
+    return None if text is None else decoded(text, kind, str(path))
 
 
 def _json(value: object) -> bytes:

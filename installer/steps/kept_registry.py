@@ -14,6 +14,7 @@ import msgspec
 from installer.domain import registry as registries
 from installer.domain.problems import InstallerError, MalformedFile, RegistryExpired, RegistryRecalled
 from installer.domain.registry import Registry
+from installer.domain.strict_json import decoded
 from installer.steps.home import Home, read_bytes, write_atomically
 
 FILE = "registry.json"
@@ -68,12 +69,7 @@ def kept(home: Home) -> Signed | None:
     """Return what was fetched last, expired or not, or None. Raises MalformedFile, NotWritable."""
     path = home.folder / FILE
     content = read_bytes(path)
-    if content is None:
-        return None
-    try:
-        return msgspec.json.decode(content, type=Signed)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InstallerError(MalformedFile.of(str(path), error)) from error
+    return None if content is None else decoded(content, Signed, str(path))
 
 
 class InForce(msgspec.Struct, frozen=True, kw_only=True):

@@ -20,6 +20,8 @@ from installer.domain.problems import (
     ReasoningOnly,
     SmokeFailed,
 )
+from installer.domain.redaction import redacted
+from installer.domain.strict_json import NOT_OF_THAT_FORM
 from installer.steps.cancel import Cancel
 from installer.steps.ports import Clock, Server, ServerAnswer
 
@@ -110,7 +112,7 @@ def run(
     checks: list[Check] = []
     for name, check in (("health", asked.health), ("models", asked.models), ("completion", asked.completion)):
         cancel.check()
-        checks.append(_timed(name, check, clock))
+        checks.append(_timed(name, check, clock, key))
     return SmokeReport(
         start=start,
         at=clock.now(),
@@ -134,17 +136,22 @@ def problem(report: SmokeReport) -> AnyProblem | None:
     return SmokeFailed(checks=tuple(c.name for c in failed), details=tuple(c.detail for c in failed))
 
 
-def _timed(name: str, check: Callable[[], str], clock: Clock) -> Check:
+def _timed(name: str, check: Callable[[], str], clock: Clock, key: str | None) -> Check:
     began = clock.monotonic()
     outcome: Outcome = "passed"
     figure = detail = ""
     try:
         figure = check()
     except _Failure as failure:
-        outcome, detail = "failed", str(failure)
+        outcome, detail = "failed", _without(key, str(failure))
     except _NotApplicable as reason:
         outcome, detail = "not_applicable", str(reason)
     return Check(name=name, outcome=outcome, seconds=round(clock.monotonic() - began, 3), figure=figure, detail=detail)
+
+
+def _without(key: str | None, text: str) -> str:
+    """Take secrets out of what a server said, also the bare key, which it may repeat when it refuses it."""
+    return redacted(text.replace(key, "…") if key else text)
 
 
 class _Asked:
@@ -261,7 +268,7 @@ def _document(answer: ServerAnswer) -> dict[str, Any]:
         raise _Failure(_status(answer))
     try:
         document = msgspec.json.decode(answer.body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except NOT_OF_THAT_FORM as error:
         raise _Failure(f"not JSON: {answer.body[:80]!r}") from error
     if not isinstance(document, dict):
         raise _Failure(f"not an object: {answer.body[:80]!r}")

@@ -96,6 +96,7 @@ def _limit(problem: p.BadChoice, t: Voice) -> str:
         }
         return words[bound[1]].format(value=value_of(problem.field, bound[2], t))
     forms = {
+        "folder": t.gettext("a path such as ~/models, without control characters"),
         "gpu_uuid": t.gettext("a card's UUID, which begins with GPU-"),
         "docker_image_pin_digest": t.gettext("“current”, a digest of the form sha256:…, or nothing"),
         "vram_budget_gib": t.gettext("only for profiles that make images"),

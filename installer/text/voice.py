@@ -13,13 +13,16 @@ from dataclasses import dataclass
 from functools import cache
 
 from installer import resources
+from installer.domain.one_line import printable
 from installer.text import numbers
 from installer.text.numbers import Language
 
 DOMAIN = "slipway"
 LONGEST_QUOTE = 120
+LONGEST_FIELD = 1500
+"""More than any sentence of ours; what is longer came from another program."""
+
 MOST_LISTED = 8
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,11 @@ def _catalogue(language: Language) -> gettext.NullTranslations:
 
 def _on_one_line(fields: dict[str, object]) -> dict[str, object]:
     """Take line breaks and other control characters out: names come from other programs, and a terminal obeys them."""
-    return {name: _CONTROLS.sub(" ", text) if isinstance(text, str) else text for name, text in fields.items()}
+    return {name: _shortened(printable(text)) if isinstance(text, str) else text for name, text in fields.items()}
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST_FIELD else f"{text[: LONGEST_FIELD - 1]}…"
 
 
 class Voice:
@@ -106,7 +113,7 @@ class Voice:
 
     def quote(self, value: str) -> str:
         """Return a name in quotation marks, on one line and not too long; one that is empty is called unknown."""
-        line = " ".join(value.split())
+        line = " ".join(printable(value).split())
         if not line:
             return self.gettext("(unknown)")
         shown = line if len(line) <= LONGEST_QUOTE else line[: LONGEST_QUOTE - 1] + "…"
@@ -114,7 +121,7 @@ class Voice:
 
     def listed(self, values: Sequence[str]) -> str:
         """Return names as a list in one line; of many the first ones and how many more there are."""
-        line = ", ".join(" ".join(value.split()) for value in values[:MOST_LISTED])
+        line = ", ".join(" ".join(printable(value).split()) for value in values[:MOST_LISTED])
         more = len(values) - MOST_LISTED
         return (
             line if more <= 0 else self.ngettext("{line} and {count} more", "{line} and {count} more", more, line=line)

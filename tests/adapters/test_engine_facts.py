@@ -19,6 +19,7 @@ from installer.adapters.engine import DockerEngine
 from installer.domain.facts import EngineState, Proxy
 from installer.domain.problems import (
     EngineDown,
+    EngineFailed,
     EngineNoPermission,
     UnknownName,
 )
@@ -143,6 +144,16 @@ def test_what_newer_engines_and_docker_desktop_tell(tmp_path: Path, monkeypatch:
         desktop = DockerEngine().facts()
     assert (desktop.docker_desktop, desktop.nvidia_ready) == (True, True)
     assert desktop.data_root_free_bytes is None  # its disk is the virtual machine's, not this one's
+
+
+@pytest.mark.parametrize("answer", [b"[]", b"5", b'{"ApiVersion": 5}', b"<html>", b"[" * 5000, b"\xff"], ids=repr)
+def test_something_else_that_answers_there_is_a_failed_engine(
+    answer: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with fake_engine(tmp_path / "s", lambda _: answer) as url:
+        monkeypatch.setenv("DOCKER_HOST", url)
+        assert DockerEngine().facts().state is EngineState.FAILED
+        assert isinstance(problem_in(lambda: DockerEngine().containers("x")), EngineFailed)
 
 
 def test_an_engine_that_takes_the_connection_and_says_nothing_is_given_up(

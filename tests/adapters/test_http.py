@@ -9,6 +9,7 @@ import pytest
 import requests
 
 from installer.adapters import http
+from installer.domain import addresses
 
 
 def answer(**headers: str) -> requests.Response:
@@ -49,7 +50,7 @@ def test_which_host_is_this_computer(host: str, here: bool) -> None:
 
 
 def test_what_is_shown_of_an_address_holds_no_signature_and_no_password() -> None:
-    assert http.without_query("https://me:secret@cdn.example/a?X-Signature=s") == "https://cdn.example/a"
+    assert addresses.shown("https://me:secret@cdn.example/a?X-Signature=s") == "https://cdn.example/a"
 
 
 def test_a_proxys_password_is_in_no_problem() -> None:

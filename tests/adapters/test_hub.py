@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import msgspec
 import pytest
 from huggingface_hub import HfApi
 
-from installer.adapters.hub import clean_token
+from installer.adapters.hub import HuggingFaceHub, clean_token
 from installer.domain.problems import (
     AccessNotGranted,
     BadToken,
@@ -33,6 +34,7 @@ from tests.adapters.hub_kit import (
     refusal,
     server_fixture,
 )
+from tests.fuzz.wire import Spoiled, wire
 from tests.rig.hub import LocalHub
 
 __all__ = ["place_fixture", "server_fixture"]
@@ -93,6 +95,17 @@ def test_a_listing_with_a_name_that_leaves_the_folder_is_refused(server: LocalHu
         hub_of(server).resolve("org/evil", "main")
     assert isinstance(problems[0], MalformedFile)
     assert "rfilename" in problems[0].where
+
+
+@pytest.mark.parametrize("size", [-1, 2**64, None, "5"])
+def test_a_listing_with_a_size_that_no_file_has_is_refused(size: object) -> None:
+    sibling = {"rfilename": "config.json", "size": size, "blobId": "0" * 40}
+    listing = json.dumps({"sha": "0" * 40, "siblings": [sibling]}).encode()
+    wire().script = lambda _: Spoiled().around(listing)
+    with refusal() as problems:
+        HuggingFaceHub(f"http://{wire().address}").resolve("org/model", "main")
+    assert isinstance(problems[0], MalformedFile)
+    assert problems[0].where == "$.siblings[0].size"
 
 
 def test_a_plan_with_a_name_that_leaves_the_folder_writes_nothing(

@@ -12,9 +12,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from installer.adapters.clock import SystemClock
 from installer.adapters.server import LoopbackServer
 from installer.domain.problems import Cancelled
+from installer.steps import smoke
 from installer.steps.cancel import Cancel
+from tests.fuzz.wire import Spoiled, wire
 from tests.rig.process import AT_ONCE_S
 
 SERVER = LoopbackServer()
@@ -148,3 +151,13 @@ def test_a_person_who_stops_is_not_kept_waiting_by_a_server_that_never_answers(
         with pytest.raises(Cancelled):
             ask(silent.getsockname()[1], cancel)
         assert time.monotonic() - began < AT_ONCE_S
+
+
+def test_a_server_that_repeats_the_key_when_it_refuses_it_is_quoted_without_it() -> None:
+    key = "the-key-of-the-test-42"
+    wire().script = lambda _: Spoiled().around(f"no access with {key}".encode(), "401 x")
+    target = smoke.Target(port=int(wire().address.rpartition(":")[2]), model="m", context=None)
+    report = smoke.run(target, smoke.Start(), LoopbackServer(), SystemClock(), key, Cancel())
+    assert [check.outcome for check in report.checks] == ["failed"] * 3
+    assert "no access with" in report.checks[2].detail
+    assert key not in repr((report, smoke.problem(report)))

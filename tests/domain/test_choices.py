@@ -27,7 +27,7 @@ def test_an_empty_file_leaves_every_decision_to_slipway():
 @pytest.mark.parametrize(
     ("text", "where"),
     [
-        ("{", "$"),
+        ("{", "line 2, column 1"),
         ("[1, 2]", "$"),
         ("profile: [1]", "$.profile"),
         ("contxt: 4096", "$"),
@@ -36,7 +36,7 @@ def test_an_empty_file_leaves_every_decision_to_slipway():
         ("stack: video", "$.stack"),
         ("api_key: secret", "$"),
         ("hf_token: hf_secret", "$"),
-        ("a: b: c", "$"),
+        ("a: b: c", "line 1, column 5"),
     ],
 )
 def test_a_malformed_file_is_named_with_place_and_reason(text: str, where: str):

@@ -359,6 +359,21 @@ PROFILE = ("profiles", "tiny")
         ((*PROFILE, "max_num_batched_tokens"), 0, "$.profiles.tiny.max_num_batched_tokens", "1 at least"),
         ((*PROFILE, "evidence"), [], "$.profiles.tiny.evidence", "where its claim comes from"),
         ((*PROFILE, "min_capability"), "ampere", "$.profiles.tiny.min_capability", "8.0"),
+        ((*PROFILE, "min_capability"), "8.²", "$.profiles.tiny.min_capability", "8.0"),
+        ((*PROFILE, "max_num_seqs"), 2**64, "$.profiles.tiny.max_num_seqs", ""),
+        ((*PROFILE, "environment"), {"A B": "x"}, "$.profiles.tiny.environment", "'A B'"),
+        ((*PROFILE, "environment"), {"A": "x\ny"}, "$.profiles.tiny.environment", "one line"),
+        ((*PROFILE, "flags", 0, "value"), float("inf"), "$.profiles.tiny.flags[0].value", "JSON"),
+        (("architectures", "tiny", "layer_groups"), [], "$.architectures.tiny.layer_groups", "one at least"),
+        (
+            ("architectures", "tiny", "layer_groups", 0, "head_dim"),
+            0,
+            "$.architectures.tiny.layer_groups[0]",
+            "its figures are missing",
+        ),
+        (("images", "server", "version"), "latest", "$.images.server.version", "0.33.0"),
+        (("images", "server", "repo"), "a b", "$.images.server.repo", "no name of an image"),
+        (("images", "server", "tag"), "-x", "$.images.server.tag", "no tag"),
     ],
 )
 def test_a_mistake_is_told_with_its_file_its_place_and_its_reason(

@@ -569,3 +569,10 @@ def test_docker_desktop_keeps_weights_in_a_volume_whatever_the_folder_is() -> No
     flow = at(Page.SUMMARY, "rtx-5090-wsl2")
     assert flow.plan is not None
     assert isinstance(flow.plan.place, VolumeWeights)
+
+
+def test_the_folder_of_a_person_whom_nobody_knows_is_refused() -> None:
+    flow = at(Page.OPTIONS)
+    with pytest.raises(InstallerError) as raised:
+        flows.chose(flow, folder="~nobody-of-that-name/models")
+    assert isinstance(raised.value.problem, p.BadChoice)

@@ -334,11 +334,13 @@ def test_the_summary_says_how_long_the_download_will_take(qtbot: QtBot, tmp_path
     window.until(lambda: any("per second" in words for words in window.words()))
 
 
-def test_the_options_show_the_proxies_in_force(qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_options_show_the_proxies_in_force(qtbot: QtBot, tmp_path: Path) -> None:
     window = opened(qtbot, tmp_path, language="en")
     window.go_to(Page.OPTIONS)
     assert "Proxies in force" not in window.words()
     flow = window.shell.conductor.flow
+    assert flow is not None
+    assert flow.facts is not None
     host = msgspec.structs.replace(flow.facts.host, proxy=Proxy(https="http://proxy.example:3128"))
     facts = msgspec.structs.replace(flow.facts, host=host)
     window.shell.conductor.flow = replace(flow, facts=facts)

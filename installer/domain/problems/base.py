@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 from pathlib import PurePath
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
+
+from installer.domain.one_line import without_halves
+from installer.domain.redaction import redacted
 
 if TYPE_CHECKING:
     from installer.domain.problems import AnyProblem
@@ -73,6 +76,14 @@ class Problem(Tagged, frozen=True, kw_only=True):
     advice: ClassVar[bool] = False
     treated: ClassVar[Treatment] = Treatment.BLOCK
 
+    def __post_init__(self) -> None:
+        """Keep secrets out, and halves of letters: a path that is not in UTF-8 has some, and no terminal takes them."""
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            clean = _clean(value)
+            if clean != value:
+                msgspec.structs.force_setattr(self, name, clean)
+
     @property
     def treatment(self) -> Treatment:
         """Return what Slipway does about this Problem by itself."""
@@ -90,6 +101,12 @@ class Problem(Tagged, frozen=True, kw_only=True):
         """Return lines for whoever wants to look closer, as they were seen and in no language of ours."""
         detail = getattr(self, "detail", "")
         return tuple(str(detail).splitlines())
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_clean, value))
+    return redacted(without_halves(value)) if isinstance(value, str) else value
 
 
 class InstallerError(Exception):

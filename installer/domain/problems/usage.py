@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from installer.domain.problems.base import Action, Problem
 
+LONGEST_REASON = 300
+"""A parser repeats the name that it does not know, however long that is."""
+
 
 class UsageProblem(Problem, frozen=True, kw_only=True):
     """What was asked for cannot be taken as it is."""
@@ -29,8 +32,9 @@ class MalformedFile(UsageProblem, frozen=True, kw_only=True):
     @classmethod
     def of(cls, path: str, error: Exception) -> MalformedFile:
         """Translate a parser's error; msgspec puts the place behind ` - at `, of a key as "`key` in `$.place`"."""
-        reason, _, where = str(error).partition(" - at ")
-        return cls(path=path, where=where.rpartition(" in ")[2].strip("`") or "$", reason=reason)
+        reason, _, where = str(error).rpartition(" - at ") if " - at " in str(error) else (str(error), "", "")
+        shown = reason if len(reason) <= LONGEST_REASON else reason[: LONGEST_REASON - 1] + "…"
+        return cls(path=path, where=where.rpartition(" in ")[2].strip("`") or "$", reason=shown)
 
 
 class FileUnreadable(UsageProblem, frozen=True, kw_only=True):
