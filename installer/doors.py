@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import locale
 import os
 import sys
@@ -135,7 +136,12 @@ def secrets(hf_token_file: str | None, api_key_file: str | None, *, ask_store: b
 
 
 def _read_secret(flag: str, path: str) -> str:
-    """Read a file with a secret. A name that is no path may be the secret itself: the flag is named in its place."""
+    """Read a file with a secret. A name that is no path may be the secret itself: the flag is named in its place.
+
+    What a person types at a terminal does not show there.
+    """
+    if path == "-" and sys.stdin.isatty():
+        return getpass.getpass(f"{flag}: ")
     try:
         return read_text(path)
     except InstallerError as error:
@@ -144,17 +150,28 @@ def _read_secret(flag: str, path: str) -> str:
         raise
 
 
+def store_token(token: str) -> None:
+    """Keep the Hugging Face token in the system's own store.
+
+    Raises InstallerError(BadToken, BadChoice, NoTokenStore).
+    """
+    from installer.adapters import token_store
+
+    token_store.keep(token)
+
+
+def forget_token() -> bool:
+    """Remove the token from the system's own store; say whether there was one. Raises InstallerError(NoTokenStore)."""
+    from installer.adapters import token_store
+
+    return token_store.forget()
+
+
 def _stored_token() -> str | None:
-    """Ask the OS store, where the optional package is installed and a store is there."""
-    try:
-        import keyring
-        from keyring.errors import KeyringError
-    except ImportError:
-        return None
-    try:
-        return keyring.get_password("slipway", "hf_token")
-    except KeyringError:
-        return None
+    """Ask the system's store, where the optional package is installed and a store is there."""
+    from installer.adapters import token_store
+
+    return token_store.read()
 
 
 def real(secrets: Secrets) -> Ports:
@@ -168,6 +185,7 @@ def real(secrets: Secrets) -> Ports:
     from installer.adapters.machine import LocalMachine
     from installer.adapters.nvml import NvmlGpus
     from installer.adapters.oci import OciRegistry
+    from installer.adapters.pictures import PictureFiles
     from installer.adapters.server import LoopbackServer
     from installer.adapters.sinks import Volumes
     from installer.adapters.stack import ComposeStack
@@ -185,6 +203,7 @@ def real(secrets: Secrets) -> Ports:
         clock=SystemClock(),
         autostart=SessionAutostart(),
         awake=SystemAwake(),
+        pictures=PictureFiles(),
     )
 
 
@@ -193,6 +212,13 @@ def dry_run(recorded: Facts, registry: Registry, speed: float, fail: str | None)
     from installer.adapters.dryrun import dry_run_ports
 
     return dry_run_ports(recorded, registry, speed=speed, fail=fail)
+
+
+def dry_run_failures() -> tuple[str, ...]:
+    """Return every failure that a dry run can be asked for, as STEP:KIND."""
+    from installer.adapters.dryrun_failures import known
+
+    return known()
 
 
 def nvml_child() -> int:

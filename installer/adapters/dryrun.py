@@ -6,8 +6,9 @@ The world begins empty, is kept in memory, and ends with the process; what is ma
 
 from __future__ import annotations
 
-import contextlib
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import msgspec
 
@@ -17,6 +18,7 @@ from installer.adapters.dryrun_server import SimulatedServer
 from installer.adapters.dryrun_sources import SimulatedHub, SimulatedRegistry
 from installer.adapters.dryrun_stack import SimulatedStack
 from installer.adapters.dryrun_world import SpedUpClock, World, made
+from installer.adapters.pictures import PictureFiles
 from installer.domain.facts import CudaMemory, Facts, Gpu, GpuMemory, GpuProcess, Host, Missing, Nvidia
 from installer.domain.problems import BadChoice, InstallerError
 from installer.domain.registry import Registry
@@ -48,7 +50,8 @@ def dry_run_ports(
         server=SimulatedServer(world),
         clock=world.clock,
         autostart=SimulatedAutostart(),
-        awake=NeverAsleep(),
+        awake=RecordedAwake(),
+        pictures=PictureFiles(),  # a picture that a person names is really read: nothing changes by that
     )
 
 
@@ -108,14 +111,6 @@ class RecordedMachine:
         return "" if free and FIRST_PORT <= port < max(free) and port not in free else None
 
 
-class NeverAsleep:
-    """Asks nothing of the system; implements `Awake`."""
-
-    def held(self) -> contextlib.AbstractContextManager[bool]:
-        """Do nothing."""
-        return contextlib.nullcontext(False)
-
-
 class SimulatedAutostart:
     """Writes no entry; implements `Autostart`."""
 
@@ -125,3 +120,21 @@ class SimulatedAutostart:
 
     def disable(self, stack: str) -> None:
         """Have nothing to remove."""
+
+
+class RecordedAwake:
+    """Keeps no computer awake; `asked` counts how often it was asked to, `now` how many hold it. Implements `Awake`."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.now = 0
+
+    @contextmanager
+    def held(self) -> Iterator[bool]:
+        """Count."""
+        self.asked += 1
+        self.now += 1
+        try:
+            yield True
+        finally:
+            self.now -= 1

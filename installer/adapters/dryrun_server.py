@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import Any
 
 import msgspec
 
+from installer.adapters import dryrun_chat as chat
 from installer.adapters.dryrun_container import SimulatedContainer
 from installer.adapters.dryrun_world import World
+from installer.adapters.streaming import refusal
+from installer.domain.problems import AnswerBroken, AnswerRefused, InstallerError
 from installer.steps.cancel import Cancel
-from installer.steps.ports import ServerAnswer
+from installer.steps.ports import Delta, ServerAnswer, Usage
 
 QUICK_SECONDS = 0.02
 COMPLETION_SECONDS = 1.5
-OTHER_ANSWER = "This is a dry run: no model was asked."
-_ONE_WORD = "exactly one word:"
+FIRST_PIECE_SECONDS = 0.4
+PIECE_SECONDS = 0.03
 
 
 class SimulatedServer:
@@ -51,19 +55,39 @@ class SimulatedServer:
         container = self._world.serving_at(port)
         if container is None:
             return _silence(0.0)
-        refused = _refused(container, key)
+        refused = _not_taken(container, path, body, key)
         if refused:
             return refused
-        if path != "/v1/chat/completions":
-            return _error(404, "Not Found")
-        if body.get("model") != _alias(container):
-            return _error(404, f"The model `{body.get('model')}` does not exist.")
         if self._world.failure.take("smoke", "not_answering"):
             return _silence(timeout_s)
         if self._world.failure.take("smoke", "server_error"):
             return _error(500, "EngineCore encountered an issue.")
         self._world.pause(min(COMPLETION_SECONDS, timeout_s), cancel)
         return _json(200, _completion(_alias(container), self._content(body)), COMPLETION_SECONDS)
+
+    def stream(
+        self, port: int, path: str, body: dict[str, object], quiet_s: float, key: str | None, cancel: Cancel
+    ) -> Generator[Delta]:
+        """Answer /v1/chat/completions word by word, after a thought where the server keeps the two apart."""
+        cancel.check()
+        container = self._world.serving_at(port)
+        if container is None:
+            raise InstallerError(AnswerBroken(detail=ConnectionError.__name__))
+        refused = _not_taken(container, path, body, key)
+        if refused:
+            said = refusal(refused.status, refused.body)
+            raise InstallerError(AnswerRefused(status=said.status, detail=said.detail))
+        thought, content = chat.thought(container.service.asked), chat.reply(body)
+        self._world.pause(min(FIRST_PIECE_SECONDS, quiet_s), cancel)
+        for piece in chat.pieces(thought):
+            yield Delta(reasoning=piece)
+            self._world.pause(PIECE_SECONDS, cancel)
+        for piece in chat.pieces(content):
+            yield Delta(content=piece)
+            self._world.pause(PIECE_SECONDS, cancel)
+        generated = chat.tokens(thought) + chat.tokens(content) if thought else chat.tokens(content)
+        yield Delta(finish="stop")
+        yield Delta(usage=Usage(prompt_tokens=chat.prompt_tokens(body), generated_tokens=generated))
 
     def _models(self, container: SimulatedContainer) -> dict[str, Any]:
         failure, context = self._world.failure, container.service.asked.context
@@ -76,8 +100,7 @@ class SimulatedServer:
             return "!!!!!!!!"
         if self._world.failure.take("smoke", "empty_answer"):
             return ""
-        _, asked_for_one, word = _last_message(body).partition(_ONE_WORD)
-        return word.strip() if asked_for_one else OTHER_ANSWER
+        return chat.reply(body)
 
 
 def _alias(container: SimulatedContainer) -> str:
@@ -91,10 +114,19 @@ def _refused(container: SimulatedContainer, key: str | None) -> ServerAnswer | N
     return _json(401, {"error": "Unauthorized"}) if expected is not None and key != expected else None
 
 
-def _last_message(body: dict[str, object]) -> str:
-    messages = body.get("messages")
-    last = messages[-1] if isinstance(messages, list) and messages else {}
-    return str(last.get("content") or "") if isinstance(last, dict) else ""
+def _not_taken(
+    container: SimulatedContainer, path: str, body: dict[str, object], key: str | None
+) -> ServerAnswer | None:
+    """Return vLLM's answer to a request that it does not take, or None."""
+    refused = _refused(container, key)
+    if refused:
+        return refused
+    if path != "/v1/chat/completions":
+        return _error(404, "Not Found")
+    if body.get("model") != _alias(container):
+        return _error(404, f"The model `{body.get('model')}` does not exist.")
+    beyond = chat.too_long(body, container.service.asked)
+    return _error(400, beyond) if beyond else None
 
 
 def _completion(model: str, content: str) -> dict[str, Any]:

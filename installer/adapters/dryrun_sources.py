@@ -6,7 +6,7 @@ import hashlib
 import re
 
 from installer.adapters.dryrun_failures import BEFORE_THE_FIRST_BYTE, Subject
-from installer.adapters.dryrun_world import World, key_of, transfer
+from installer.adapters.dryrun_world import LINE_BYTES_PER_SECOND, World, key_of, transfer
 from installer.domain.problems import ImageUnknown, InstallerError, RepoUnknown
 from installer.domain.registry import HelperImage, ImageRelease, Model
 from installer.domain.sources import FolderWeights, ImageSource, Layer, WeightFile, WeightsPlace, WeightsSource
@@ -105,6 +105,11 @@ class SimulatedHub:
                 world.failure.strike("weights", subject)
 
         transfer(world, weights.size_bytes, world.weights.get(key, 0), report, cancel, came)
+
+    def speed(self, weights: WeightsSource, seconds: float, cancel: Cancel) -> float | None:  # noqa: ARG002 - one line
+        """Return how fast the simulated line is."""
+        self._world.pause(seconds, cancel)
+        return float(LINE_BYTES_PER_SECOND)
 
     def remove(self, weights: WeightsSource, place: WeightsPlace) -> int:
         """Forget the files of one commit; return how many bytes that freed."""

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from installer.adapters.engine_endpoint import Endpoint, docker_program, endpoint_of, transport_errors
 from installer.adapters.engine_errors import detail_of, state_of
-from installer.domain.facts import Engine, EngineState
+from installer.domain.facts import Engine, EngineState, Proxy
 from installer.domain.inspection import engine_of, is_desktop, is_podman
 from installer.domain.problems import AnyProblem, EngineFailed, InstallerError, UnknownName
+from installer.domain.proxy import without_credentials
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -80,6 +81,17 @@ def _answering(client: APIClient, endpoint: Endpoint) -> Engine:
         nvidia_hook=_shares_our_kernel(endpoint.url, info) and shutil.which(NVIDIA_HOOK) is not None,
         data_root_free_bytes=local_free_bytes(endpoint.url, info),
         other_contexts=_others(endpoint.context) if is_desktop(info) else (),
+        proxy=_proxy(info),
+    )
+
+
+def _proxy(info: dict[str, Any]) -> Proxy:
+    """Return the proxy that the engine pulls through. Go, in which it is written, never asks one for the loopback."""
+    return Proxy(
+        http=without_credentials(str(info.get("HttpProxy") or "")),
+        https=without_credentials(str(info.get("HttpsProxy") or "")),
+        no_proxy=str(info.get("NoProxy") or ""),
+        reaches_loopback=False,
     )
 
 

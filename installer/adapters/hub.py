@@ -11,7 +11,7 @@ from urllib.parse import quote
 import msgspec
 import requests
 
-from installer.adapters import download, http
+from installer.adapters import download, http, line_speed
 from installer.adapters.download import Patience
 from installer.adapters.hub_files import needed
 from installer.adapters.sinks import FolderSink, Sink, Volumes
@@ -172,6 +172,14 @@ class HuggingFaceHub:
                 return self._ask(session, bearer, weights, file, offset)
 
             download.fetch(weights, sink, ask, report, cancel, self._patience, self._workers)
+
+    def speed(self, weights: WeightsSource, seconds: float, cancel: Cancel) -> float | None:
+        """Read the largest file for so many seconds at most, keep nothing of it, and return the bytes per second."""
+        largest = max(weights.files, key=lambda file: file.size_bytes, default=None)
+        if largest is None:
+            return None
+        with http.new_session(self._endpoint) as session:
+            return line_speed.measured(lambda: self._ask(session, self._bearer(), weights, largest, 0), seconds, cancel)
 
     def remove(self, weights: WeightsSource, place: WeightsPlace) -> int:
         """Remove the files of one commit, their parts and our notes; what else lies there stays."""

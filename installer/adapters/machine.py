@@ -9,9 +9,10 @@ import shutil
 import socket
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
-from installer.adapters import pci, proc
+from installer.adapters import pci, proc, proxies, reserved_ports
 from installer.domain import environment
 from installer.domain.facts import Host
 
@@ -27,7 +28,10 @@ _NO_SUCH_ADDRESS = {errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT}
 
 
 class LocalMachine:
-    """The `Machine` port for the computer that this runs on."""
+    """The `Machine` port for the computer that this runs on; `reserved` reads the ports that the system keeps."""
+
+    def __init__(self, reserved: Callable[[], tuple[range, ...]] = reserved_ports.read) -> None:
+        self._reserved = reserved
 
     def host(self) -> Host:
         """Read system, memory and WSL2. `architecture` is in the words of container platforms: amd64, arm64."""
@@ -43,6 +47,7 @@ class LocalMachine:
             desktop_session=_desktop_session(system),
             nvidia_cards=pci.nvidia_cards() if system == "Linux" else (),
             variables=tuple((flaw.variable, flaw.flaw) for flaw in environment.flaws(os.environ)),
+            proxy=proxies.ours(),
         )
 
     def folder_free(self, path: str) -> tuple[int | None, bool]:
@@ -61,20 +66,27 @@ class LocalMachine:
         return free_bytes, _writable(nearest, itself=nearest == folder)
 
     def free_ports(self, first: int, count: int) -> tuple[int, ...]:
-        """Return the first ports from `first` on that nobody listens on at 127.0.0.1; fewer where the numbers end."""
-        free: list[int] = []
+        """Return the first ports from `first` on that nobody listens on at 127.0.0.1; fewer where the numbers end.
+
+        Those that the system keeps for itself are left out.
+        """
+        reserved, free = self._reserved(), list[int]()
         for port in range(first, _LAST_PORT + 1):
             if len(free) == count:
                 break
-            if _is_free(port):
+            if not any(port in kept for kept in reserved) and _is_free(port):
                 free.append(port)
         return tuple(free)
 
     def port_owner(self, port: int) -> str | None:
         """Return None for a free port, otherwise the program that holds it, such as "nginx (812)".
 
-        "" where that cannot be told: another user's program, not Linux, or a range that Windows keeps for itself.
+        Windows with the range for one that it keeps for itself; "" where nobody can be named: another user's program,
+        or not Linux.
         """
+        kept = next((kept for kept in self._reserved() if port in kept), None)
+        if kept is not None:
+            return f"Windows ({kept.start}–{kept.stop - 1})"
         return None if _is_free(port) else proc.listener(port)
 
 

@@ -5,17 +5,22 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
+import msgspec
 import requests
 import urllib3
 
-from installer.adapters.interruptible import waited_for
+from installer.adapters.http import FAILURES, shut_down, timed_out
+from installer.adapters.interruptible import Opened, QuietError, interruptible, waited_for
+from installer.adapters.streaming import DONE, RefusedError, delta_of, events, refusal
+from installer.domain.problems import AnswerBroken, AnswerRefused, InstallerError, NotAnswering
 from installer.steps.cancel import Cancel
-from installer.steps.ports import ServerAnswer
+from installer.steps.ports import Delta, ServerAnswer
 
 _CHUNK_BYTES = 64 * 1024
+_CONNECT_S = 5.0
 
 
 class LoopbackServer:
@@ -44,6 +49,24 @@ class LoopbackServer:
         """Send JSON; no answer within `timeout_s` seconds, body included, is status 0."""
         return _stoppable(lambda: self._ask("POST", port, path, timeout_s, key, json=body), cancel)
 
+    def stream(
+        self, port: int, path: str, body: dict[str, object], quiet_s: float, key: str | None, cancel: Cancel
+    ) -> Generator[Delta]:
+        """Send JSON and yield the answer piece by piece; closing the iterator closes the connection."""
+        blocks = interruptible(lambda: _opened(port, path, body, quiet_s, key), cancel, quiet_s)
+        try:
+            with contextlib.closing(blocks):
+                yield from _pieces(blocks)
+        except RefusedError as error:
+            raise InstallerError(AnswerRefused(status=error.status, detail=error.detail)) from error
+        except QuietError as error:
+            raise InstallerError(NotAnswering(seconds=quiet_s)) from error
+        except msgspec.DecodeError as error:
+            raise InstallerError(AnswerBroken(detail=str(error))) from error
+        except FAILURES as error:
+            broken = NotAnswering(seconds=quiet_s) if timed_out(error) else AnswerBroken(detail=type(error).__name__)
+            raise InstallerError(broken) from error
+
     def _ask(
         self, method: str, port: int, path: str, timeout_s: float, key: str | None, **content: Any
     ) -> ServerAnswer:
@@ -69,6 +92,39 @@ class LoopbackServer:
 
 def _stoppable(ask: Callable[[], ServerAnswer], cancel: Cancel | None) -> ServerAnswer:
     return waited_for(ask, cancel) if cancel else ask()
+
+
+def _opened(port: int, path: str, body: dict[str, object], quiet_s: float, key: str | None) -> Opened[bytes]:
+    """Ask for a stream; its items are blocks of bytes as they come. Raises RefusedError for any status but 200."""
+    with contextlib.ExitStack() as held:
+        session = held.enter_context(requests.Session())
+        session.trust_env = False
+        response = session.post(
+            f"http://127.0.0.1:{port}{path}",
+            json=body,
+            headers={"Authorization": f"Bearer {key}"} if key else {},
+            timeout=(_CONNECT_S, quiet_s),
+            allow_redirects=False,
+            stream=True,
+        )
+        held.enter_context(response)
+        if response.status_code != 200:
+            raise refusal(response.status_code, response.content)
+        blocks = iter(lambda: response.raw.read1(_CHUNK_BYTES, decode_content=True), b"")
+        return Opened(blocks, lambda: shut_down(response), held.pop_all().close)
+
+
+def _pieces(blocks: Iterator[bytes]) -> Iterator[Delta]:
+    """Yield pieces until the server says that all is said. Raises InstallerError(AnswerBroken) where it never does."""
+    ended = False
+    for data in events(blocks):
+        if data == DONE:
+            return
+        piece = delta_of(data)
+        ended = ended or bool(piece.finish)
+        yield piece
+    if not ended:
+        raise InstallerError(AnswerBroken())
 
 
 def _whole_body(response: requests.Response, deadline: float) -> bytes:

@@ -19,7 +19,7 @@ from installer.domain.choices import Choices
 from installer.domain.plan import Plan
 from installer.domain.problems import AnyProblem, ConsentNeeded, InstallerError, RelaxRefused
 from installer.steps import install as installing
-from installer.steps import lifecycle
+from installer.steps import lifecycle, speed
 from installer.steps.home import Home, StackHome
 from installer.steps.install import Installed
 from installer.steps.job import Job
@@ -61,9 +61,9 @@ def _held_for_installing(session: Session, home: Home) -> Iterator[StackHome]:
 
 @contextlib.contextmanager
 def _held(session: Session) -> Iterator[None]:
-    """Hold the home of what is installed. Raises InstallerError(NotInstalled, MalformedFile) with nothing written."""
+    """Hold the home of what is installed. Raises the problems of `installed_stack` with nothing written."""
     session.read_what_was_given()
-    session.home.stack(session.arguments.stack).installed()
+    session.installed_stack()
     with session.home.held():
         yield
 
@@ -78,6 +78,7 @@ def _agree_to_install(session: Session, plan: Plan, stack: StackHome) -> None:
     if session.output.as_json or not sys.stdin.isatty():
         raise InstallerError(ConsentNeeded(stack=stack.name))
     summary(session, plan)
+    _say_how_long(session, plan)
     session.output.line()
     question = session.text.gettext("Download {size} and install? [y/N]").format(
         size=session.text.gb(plan.download_bytes)
@@ -85,6 +86,13 @@ def _agree_to_install(session: Session, plan: Plan, stack: StackHome) -> None:
     if not session.output.ask(question):
         session.cancel.set()
         session.cancel.check()
+
+
+def _say_how_long(session: Session, plan: Plan) -> None:
+    expected = cancellable(lambda: speed.estimate(plan, session.ports, session.cancel), session.cancel)
+    if expected is not None:
+        session.output.line()
+        session.output.paragraph(session.text.estimate(expected))
 
 
 def _agrees(session: Session, problem: RelaxRefused) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, Literal, NoReturn
 
 import msgspec
 
-from installer import __version__
+from installer import __version__, doors
 from installer.domain.choices import Choices
 from installer.domain.problems import BadArguments, InstallerError
 from installer.text import Text
@@ -73,7 +73,12 @@ def parser(text: Text) -> argparse.ArgumentParser:
     logs = verb("logs", _("show the server's log"), stack)
     logs.add_argument("--follow", action="store_true", help=_("go on until Ctrl-C"))
     logs.add_argument("--tail", type=int, metavar="N", help=_("only the last N lines"))
+    ask = verb("ask", _("ask the installed server a question"), stack)
+    ask.add_argument("question", metavar=_("QUESTION"), help=_("the question, - for stdin"))
+    ask.add_argument("--image", metavar=_("FILE"), help=_("a picture to go with it, for profiles that read pictures"))
     verb("smoke", _("prove it again with real requests"), stack, secrets)
+    report = verb("report", _("write down what runs, how it was proved, and its memory"), stack)
+    report.add_argument("file", metavar=_("FILE"), help=_("where the report (Markdown) is written, - for stdout"))
     uninstall = verb("uninstall", _("remove what Slipway made"), stack)
     uninstall.add_argument("--yes", action="store_true", help=_("ask nothing"))
     uninstall.add_argument("--keep-weights", action="store_true", help=_("leave the model's files"))
@@ -81,7 +86,17 @@ def parser(text: Text) -> argparse.ArgumentParser:
     diagnose = verb("diagnose", _("say what a log, an error or an answer means, and what to do"))
     diagnose.add_argument("source", metavar=_("FILE|-"), help=_("a file, or - for standard input"))
     _registry(verb("registry", _("show, check, renew or fetch the registry of models and profiles")), common, text)
+    _token(verb("token", _("keep a Hugging Face token in the system's store for secrets, or remove it")), common, text)
     return root
+
+
+def _token(verb: argparse.ArgumentParser, common: _Parser, text: Text) -> None:
+    _ = text.gettext
+    actions = verb.add_subparsers(dest="action", metavar=_("action"), parser_class=_Parser, required=True)
+    store = actions.add_parser("store", help=_("keep it"), parents=[common], allow_abbrev=False)
+    explained = _("file with the Hugging Face token, - for stdin")
+    store.add_argument("--hf-token-file", metavar=_("FILE"), default="-", help=explained)
+    actions.add_parser("forget", help=_("remove it"), parents=[common], allow_abbrev=False)
 
 
 def _registry(verb: argparse.ArgumentParser, common: _Parser, text: Text) -> None:
@@ -128,7 +143,8 @@ def _dry_run(text: Text) -> _Parser:
     group = _group()
     group.add_argument("--dry-run", action="store_true", help=_("go through all steps and change nothing"))
     group.add_argument("--dry-run-speed", type=float, default=1.0, metavar="X", help=_("how much faster than real"))
-    group.add_argument("--dry-run-fail", metavar=_("STEP:KIND"), help=_("let a step fail, such as image:disk_full"))
+    failing = _("let a step fail; one of {kinds}").format(kinds=", ".join(doors.dry_run_failures()))
+    group.add_argument("--dry-run-fail", metavar=_("STEP:KIND"), help=failing)
     return group
 
 

@@ -7,8 +7,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from installer import doors
 from installer.cli.session import Session, to_plain
-from installer.domain import checks, compose
+from installer.domain import checks, compose, proxy
 from installer.domain import facts as fact_files
 from installer.domain import plan as plans
 from installer.domain.facts import Facts, Gpu, GpuMemory, GpuProcess, Missing
@@ -16,7 +17,7 @@ from installer.domain.memory import Fit, Verdict, budget
 from installer.domain.offers import Offer, longest_context_here, offers
 from installer.domain.plan import Plan, Refusal
 from installer.domain.problems import InstallerError, WindowNotAvailable
-from installer.steps import lifecycle, start
+from installer.steps import lifecycle, report, start
 from installer.steps.home import write_atomically
 from installer.steps.planning import planned
 
@@ -28,10 +29,14 @@ def detect(session: Session) -> int:
         session.output.json(fact_files.to_json(facts))
         return 0
     _show_machine(session, facts)
-    for problem in checks.machine(facts):
+    _show_problems(session, facts)
+    return 0
+
+
+def _show_problems(session: Session, facts: Facts) -> None:
+    for problem in (*checks.machine(facts), *proxy.advice(facts)):
         session.output.line()
         session.output.problem(problem)
-    return 0
 
 
 def _show_machine(session: Session, facts: Facts) -> None:
@@ -55,6 +60,9 @@ def _show_machine(session: Session, facts: Facts) -> None:
         rows.append((_("Room for images"), f"{text.gb(engine.data_root_free_bytes)} ({engine.data_root})"))
     if facts.weights_folder.free_bytes is not None:
         rows.append((_("Room for models"), f"{text.gb(facts.weights_folder.free_bytes)} ({facts.weights_folder.path})"))
+    for name, shown in ((_("Proxy"), facts.host.proxy.shown), (_("Proxy of Docker"), engine.proxy.shown)):
+        if shown:
+            rows.append((name, shown))
     rows.append((_("Free ports"), ", ".join(map(str, facts.ports.free))))
     out.table(("", ""), rows)
 
@@ -166,7 +174,7 @@ def summary(session: Session, plan: Plan) -> None:
 
 def status(session: Session) -> int:
     """Show what is installed and whether it serves."""
-    stack = session.home.stack(session.arguments.stack)
+    stack = session.installed_stack()
     seen = lifecycle.status(session.job(stack, session.facts()))
     if session.output.as_json:
         session.output.json(to_plain(seen))
@@ -203,9 +211,23 @@ def why_no_window() -> str:
     return ""
 
 
+def write_report(session: Session) -> int:
+    """Write what runs, its proof and its memory as Markdown, into a file or to standard output."""
+    made = report.of(session.installed_stack(), doors.now())
+    words, path = session.text.report(made), session.arguments.file
+    if path == "-":
+        sys.stdout.write(words)
+        return 0
+    written = str(report.save(path, words))
+    if session.output.as_json:
+        session.output.json({"file": written})
+    session.output.line(written)
+    return 0
+
+
 def logs(session: Session) -> int:
     """Show the server's log."""
-    stack = session.home.stack(session.arguments.stack)
+    stack = session.installed_stack()
     job = session.job(stack, session.facts())
     container = start.current_container(stack.installed(), job)
     if container is None:
@@ -226,9 +248,7 @@ def overview(session: Session) -> int:
     out, _ = session.output, session.text.gettext
     facts = session.facts()
     _show_machine(session, facts)
-    for problem in checks.machine(facts):
-        out.line()
-        out.problem(problem)
+    _show_problems(session, facts)
     best = next((offer for offer in offers(facts, session.registry) if offer.recommended), None)
     out.line()
     if best is None:

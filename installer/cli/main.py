@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 
-from installer.cli import act, arguments, diagnose, look, registry
+from installer.cli import act, arguments, ask, diagnose, look, registry, token
 from installer.cli.output import Output
 from installer.cli.session import Session
 from installer.domain.problems import AnyProblem, Bug, Cancelled, InstallerError, Interrupted
@@ -22,10 +22,13 @@ VERBS: Mapping[str | None, Callable[[Session], int]] = {
     "window": look.no_window,
     "start": act.start_stack,
     "stop": act.stop_stack,
+    "ask": ask.ask,
     "smoke": act.smoke,
+    "report": look.write_report,
     "uninstall": act.uninstall,
     "registry": registry.registry,
     "diagnose": diagnose.diagnose,
+    "token": token.token,
 }
 
 

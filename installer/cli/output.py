@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable
 from typing import Any, assert_never
@@ -19,6 +20,8 @@ from installer.steps.events import Event, Step
 from installer.text import Text
 
 WIDEST_TEXT = 100
+_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""Control characters but for tab and line feed: a model may write any, and a terminal obeys them."""
 
 
 def _wrapped(sentence: str, width: int) -> list[str]:
@@ -51,7 +54,8 @@ class Output:
         """Print a value as one JSON document."""
         sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
 
-    def _json_line(self, value: dict[str, Any]) -> None:
+    def json_line(self, value: dict[str, Any]) -> None:
+        """Print a value as one line of JSON, at once."""
         sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
         sys.stdout.flush()
 
@@ -59,6 +63,15 @@ class Output:
         """Print one line for a person."""
         if not self.as_json:
             self._console.print(sentence, markup=False)
+
+    def piece(self, text: str) -> None:
+        """Print a piece of a text that streams, at once. What would steer a terminal is taken out."""
+        sys.stdout.write(_STEERING.sub("", text))
+        sys.stdout.flush()
+
+    def aside_piece(self, text: str) -> None:
+        """Print such a piece beside the answer: to stderr."""
+        self._errors.print(_STEERING.sub("", text), style="dim", markup=False, end="")
 
     def heading(self, words: str) -> None:
         """Print one bold line for a person."""
@@ -93,7 +106,7 @@ class Output:
     def problem(self, problem: AnyProblem) -> None:
         """Print a Problem: what happened and what to do."""
         if self.as_json and not self._settled:
-            self._json_line({"problem": self.problem_json(problem)})
+            self.json_line({"problem": self.problem_json(problem)})
         self._spoken(problem)
 
     def _spoken(self, problem: AnyProblem) -> None:
@@ -121,7 +134,7 @@ class Output:
         """Print one event of a run as it happens."""
         if self.as_json:
             self._settled = isinstance(event, events.Settled)
-            self._json_line(self._event_json(event))
+            self.json_line(self._event_json(event))
         else:
             self._event_line(event)
 

@@ -13,6 +13,7 @@ from installer.cli.output import Output
 from installer.domain import choices as choice_files
 from installer.domain.choices import Choices
 from installer.domain.facts import Facts
+from installer.domain.problems import InstallerError, NotInstalled
 from installer.domain.registry import Registry
 from installer.steps import read
 from installer.steps.cancel import Cancel
@@ -83,6 +84,20 @@ class Session:
         """Return the recorded machine that was named, or None."""
         path = getattr(self.arguments, "machine", None)
         return doors.machine(path) if path else None
+
+    def installed_stack(self) -> StackHome:
+        """Return the stack that was named, before anything else is read.
+
+        Raises InstallerError(NotInstalled, MalformedFile), AlreadyRunning where its first installation is under way.
+        """
+        stack = self.home.stack(self.arguments.stack)
+        try:
+            stack.installed()
+        except InstallerError as error:
+            if isinstance(error.problem, NotInstalled):
+                self.home.refuse_if_held()
+            raise
+        return stack
 
     def read_what_was_given(self) -> None:
         """Read registry, recorded machine and secrets now. Raises the Problem of the first that cannot be read."""

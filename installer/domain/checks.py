@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 from packaging.version import InvalidVersion, Version
 
+from installer.domain import proxy
 from installer.domain.facts import (
     ComposeState,
     EngineState,
@@ -241,7 +242,7 @@ def _memory_known(facts: Facts, gpu: Gpu) -> tuple[AnyProblem, ...]:
 
 
 def advice(facts: Facts, gpu: Gpu | None, room: Budget | None, weights_bytes: int) -> tuple[AnyProblem, ...]:
-    """Return what does not block but should be said: host memory that is short, memory that WSL2 hides."""
+    """Return what does not block but should be said: memory that is short or hidden by WSL2, one-sided proxies."""
     said: list[AnyProblem] = []
     memory = facts.engine.memory_bytes
     needed = weights_bytes + LOADING_NEEDS_BYTES
@@ -249,7 +250,7 @@ def advice(facts: Facts, gpu: Gpu | None, room: Budget | None, weights_bytes: in
         said.append(NotEnoughHostMemory(memory_bytes=memory, needed_bytes=needed, wsl2=facts.behind_wsl2))
     if gpu is not None and room is not None and facts.behind_wsl2:
         said += hidden_by_wsl2(gpu.name, room.hidden_bytes)
-    return tuple(said)
+    return (*said, *proxy.advice(facts))
 
 
 def hidden_by_wsl2(gpu: str, hidden_bytes: int) -> tuple[AnyProblem, ...]:

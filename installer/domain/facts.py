@@ -114,6 +114,23 @@ class Nvidia(_Fact, frozen=True, kw_only=True):
     detail: str = ""
 
 
+class Proxy(_Fact, frozen=True, kw_only=True):
+    """The proxies that programs on one side go through, without name and password; "" means none.
+
+    `reaches_loopback` tells that requests to 127.0.0.1 would go to the proxy, too; None where nobody looked.
+    """
+
+    http: str = ""
+    https: str = ""
+    no_proxy: str = ""
+    reaches_loopback: bool | None = None
+
+    @property
+    def shown(self) -> str:
+        """Return the proxy that a download goes through, "" where there is none."""
+        return self.https or self.http
+
+
 class EngineState(StrEnum):
     """Whether a container engine answers, and if not, which of the different reasons it is."""
 
@@ -130,7 +147,7 @@ class Engine(_Fact, frozen=True, kw_only=True):
     """The container engine behind the context in force. `api_version` is as Docker writes it, such as 1.44.
 
     `nvidia_hook` tells that NVIDIA's toolkit is installed beside an engine on this very host, `other_contexts` name
-    engines that may answer, too.
+    engines that may answer, too. `proxy` is the engine's own, through which it pulls.
     """
 
     state: EngineState
@@ -152,6 +169,7 @@ class Engine(_Fact, frozen=True, kw_only=True):
     data_root: str = ""
     data_root_free_bytes: int | None = None
     other_contexts: tuple[str, ...] = ()
+    proxy: Proxy = Proxy()
     detail: str = ""
 
     @property
@@ -200,6 +218,7 @@ class Host(_Fact, frozen=True, kw_only=True):
     """The computer itself. `wsl2` is true inside a WSL2 distribution; cards on the bus are listed on Linux only.
 
     `variables` are names of the environment that mislead other programs, each with its flaw and never with its value.
+    `proxy` is that of this user's programs.
     """
 
     system: str
@@ -211,6 +230,7 @@ class Host(_Fact, frozen=True, kw_only=True):
     desktop_session: bool = False
     nvidia_cards: tuple[PciCard, ...] = ()
     variables: tuple[tuple[str, str], ...] = ()
+    proxy: Proxy = Proxy()
 
 
 class Folder(_Fact, frozen=True, kw_only=True):

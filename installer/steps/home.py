@@ -98,6 +98,17 @@ class Home:
             holder.unlink(missing_ok=True)
             lock.release()
 
+    def refuse_if_held(self) -> None:
+        """Raise InstallerError(AlreadyRunning) if a run holds the home now; nothing is written."""
+        if not (self.folder / "lock").is_file():
+            return
+        with contextlib.suppress(OSError):
+            try:
+                FileLock(self.folder / "lock").acquire(timeout=0).lock.release()
+            except Timeout as error:
+                pid = _read_pid(self.folder / "lock.pid")
+                raise InstallerError(AlreadyRunning(pid=pid, home=str(self.folder))) from error
+
     def _remove_drafts(self) -> None:
         """Remove what a run that was killed in the middle of a write left behind."""
         for folder in (self.folder, *(path for path in self.folder.iterdir() if path.is_dir())):

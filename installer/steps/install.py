@@ -39,7 +39,7 @@ def install(plan: Plan, job: Job) -> Installed:
     """Install a plan. Every step looks first, so that running again is resuming.
 
     Raises InstallerError with the Problem of the step that failed, and Cancelled. Image and weights stay for the next
-    try; only what this run started is taken down.
+    try; only what this run started is taken down. The computer is kept from going to standby meanwhile.
     """
     with job.ports.awake.held():
         return _install(plan, job)

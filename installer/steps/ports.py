@@ -5,7 +5,7 @@ Sizes are bytes, times seconds. `report` takes (done, total) in bytes; `cancel` 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -178,6 +178,13 @@ class Hub(Protocol):
         """
         ...
 
+    def speed(self, weights: WeightsSource, seconds: float, cancel: Cancel) -> float | None:
+        """Read the largest file for so many seconds at most, keep nothing of it, and return the bytes per second.
+
+        None where too little came to tell, for whatever reason: what is wrong shows when it is fetched.
+        """
+        ...
+
     def remove(self, weights: WeightsSource, place: WeightsPlace) -> int:
         """Remove the files of one commit; return how many bytes that freed."""
         ...
@@ -219,6 +226,22 @@ class ServerAnswer(_Seen, frozen=True, kw_only=True):
     seconds: float
 
 
+class Usage(_Seen, frozen=True, kw_only=True):
+    """What the server counted for one answer, in tokens; those that the model thought with are generated, too."""
+
+    prompt_tokens: int
+    generated_tokens: int
+
+
+class Delta(_Seen, frozen=True, kw_only=True):
+    """One piece of an answer that streams. `finish` comes once and says why it ended: stop, length and others."""
+
+    content: str = ""
+    reasoning: str = ""
+    finish: str = ""
+    usage: Usage | None = None
+
+
 class Server(Protocol):
     """The server that was installed, over 127.0.0.1 and never through a proxy."""
 
@@ -240,6 +263,16 @@ class Server(Protocol):
         """Send JSON; no answer is status 0, never an exception. `cancel` ends the wait at once with Cancelled."""
         ...
 
+    def stream(
+        self, port: int, path: str, body: dict[str, object], quiet_s: float, key: str | None, cancel: Cancel
+    ) -> Generator[Delta]:
+        """Send JSON and yield the answer piece by piece as it comes. `cancel` ends it at once with Cancelled.
+
+        Closing it ends the request, and with it the server's work.
+        Raises NotAnswering where nothing comes for `quiet_s` seconds, AnswerRefused, AnswerBroken.
+        """
+        ...
+
 
 class Autostart(Protocol):
     """The entry by which this user's session starts a stack."""
@@ -257,7 +290,27 @@ class Awake(Protocol):
     """The computer's standby."""
 
     def held(self) -> AbstractContextManager[bool]:
-        """Keep the computer awake inside; the value says whether it could be asked. Never raises."""
+        """Keep the computer awake inside, for the thread that enters; say whether it agreed. Never raises."""
+        ...
+
+
+class Picture(_Seen, frozen=True, kw_only=True):
+    """A picture that can be sent: its bytes as PNG and its size in pixels, and the size that it had if larger."""
+
+    png: bytes
+    width: int
+    height: int
+    original: tuple[int, int] | None = None
+
+
+class Pictures(Protocol):
+    """Picture files that a person names."""
+
+    def read(self, path: str, most_pixels: int) -> Picture:
+        """Decode a picture to its end, upright and without what else the file tells, not larger than `most_pixels`.
+
+        Raises FileUnreadable, PictureUnreadable.
+        """
         ...
 
 
@@ -291,3 +344,4 @@ class Ports:
     clock: Clock
     autostart: Autostart
     awake: Awake
+    pictures: Pictures

@@ -12,9 +12,13 @@ from installer.domain.offers import Offer, Reason
 from installer.domain.plan import Plan
 from installer.domain.problems import AnyProblem, Treatment
 from installer.domain.registry import Evidence, EvidenceKind
+from installer.steps.ask import Answer
 from installer.steps.events import Note, Step
+from installer.steps.ports import Picture
+from installer.steps.report import Report
 from installer.steps.smoke import Check
-from installer.text import flags, memory, names, notes
+from installer.steps.speed import Estimate
+from installer.text import ask, context, flags, memory, names, notes, report, speed
 from installer.text.language import choose_language
 from installer.text.notes import StepText
 from installer.text.numbers import Language
@@ -134,6 +138,26 @@ class Text(Voice):
         self, limit_tokens: int, native_tokens: int, *, reads_media: bool = True, graphics_card: bool = True
     ) -> str:
         """Say what the context limit of the chosen profile means, where it comes from, and what helps."""
-        return notes.context_copy(
+        return context.context_copy(
             limit_tokens, native_tokens, self, reads_media=reads_media, graphics_card=graphics_card
         )
+
+    def answer_figures(self, answer: Answer) -> str:
+        """Return what was measured of an answer in one line; "" where nothing was told."""
+        return ask.figures(answer, self)
+
+    def answer_ended(self, answer: Answer) -> str:
+        """Say that an answer was cut off; "" where it ended by itself."""
+        return ask.ended(answer, self)
+
+    def picture_scaled(self, picture: Picture) -> str:
+        """Say that a picture is sent smaller than it is; "" where it is not."""
+        return ask.scaled(picture, self)
+
+    def estimate(self, estimate: Estimate) -> str:
+        """Say how long the download will take at the measured speed."""
+        return speed.estimate(estimate, self)
+
+    def report(self, made: Report) -> str:
+        """Return the report of an installation as Markdown."""
+        return report.markdown(made, self)

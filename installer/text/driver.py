@@ -145,14 +145,14 @@ def _newer_driver(problem: p.DriverTooOld, t: Voice) -> str:
         )
     if problem.wsl2:
         return t.gettext(
-            "Update the NVIDIA driver in Windows to one with CUDA {needed} or later, then run wsl --shutdown there. "
+            "Update the NVIDIA driver in Windows to {version}, then run wsl --shutdown there. "
             "Install no driver inside WSL.",
-            needed=problem.image_cuda,
+            version=_version(problem, t),
         )
     return t.gettext(
-        "Update the NVIDIA driver to one with CUDA {needed} or later (nvidia.com/drivers, on Linux best from your "
-        "distribution) and restart the computer.",
-        needed=problem.image_cuda,
+        "Update the NVIDIA driver to {version} (nvidia.com/drivers, on Linux best from your distribution) and restart "
+        "the computer.",
+        version=_version(problem, t),
     )
 
 
@@ -246,3 +246,12 @@ def no_adapter_in_wsl(t: Voice) -> ProblemText:
             "the distribution has version 2. Install no driver inside WSL."
         ),
     )
+
+
+def _version(problem: p.DriverTooOld, t: Voice) -> str:
+    """Return which driver it must be at least, by its own number where that is known."""
+    if problem.needed_driver:
+        return t.gettext(
+            "version {driver} (CUDA {cuda}) or later", driver=problem.needed_driver, cuda=problem.image_cuda
+        )
+    return t.gettext("one with CUDA {cuda} or later", cuda=problem.image_cuda)

@@ -108,7 +108,7 @@ def note(value: Note, t: Voice) -> str:
             )
         case events.Relaxed():
             failed = t.gettext("The start failed. Attempt {attempt}:", attempt=t.number(value.attempt))
-            return f"{failed} {_lowered(value.change, t)}"
+            return f"{failed} {lowered(value.change, t)}"
         case events.Phase():
             return names.phase(value.name, t)
         case events.Advice():
@@ -127,7 +127,7 @@ def note(value: Note, t: Voice) -> str:
             assert_never(value)
 
 
-def _lowered(change: Relaxation, t: Voice) -> str:
+def lowered(change: Relaxation, t: Voice) -> str:
     """Say what was changed; some of it are no figures that mean something to a person."""
     if change.field == "enforce_eager":
         return t.gettext("without CUDA graphs. It answers more slowly then.")
@@ -153,14 +153,19 @@ def _lowered(change: Relaxation, t: Voice) -> str:
 
 def check(value: Check, t: Voice) -> str:
     """Return one line about a check: its name, how it ended, and its figure."""
+    seen = value.figure if value.outcome == "passed" else value.detail
+    figure = f" ({t.quote(seen)})" if seen else ""
+    return f"{names.check(value.name, t)}: {outcome(value, t)}{figure}, {t.duration(value.seconds)}"
+
+
+def outcome(value: Check, t: Voice) -> str:
+    """Say how a check ended."""
     outcomes = {
         "passed": t.gettext("passed"),
         "failed": t.gettext("not passed"),
         "not_applicable": t.gettext("does not apply"),
     }
-    seen = value.figure if value.outcome == "passed" else value.detail
-    figure = f" ({t.quote(seen)})" if seen else ""
-    return f"{names.check(value.name, t)}: {outcomes[value.outcome]}{figure}, {t.duration(value.seconds)}"
+    return outcomes[value.outcome]
 
 
 def reason(value: Reason, t: Voice) -> str:
@@ -224,34 +229,3 @@ def evidence_of(row: Evidence, t: Voice) -> str:
     parts = [kinds[row.kind], row.card, f"vLLM {row.version}" if row.version[:1].isdigit() else row.version]
     line = ", ".join(part for part in parts if part)
     return t.gettext("{line} (source: {source})", line=line, source=row.source)
-
-
-def context_copy(
-    limit_tokens: int, native_tokens: int, t: Voice, *, reads_media: bool = True, graphics_card: bool = True
-) -> str:
-    """Say what the context limit of the chosen profile means, where it comes from, and what helps."""
-    limit, native = t.tokens(limit_tokens), t.tokens(native_tokens)
-    if limit_tokens >= native_tokens:
-        cause = t.gettext("This profile takes up to {limit} per request, as many as the model can.", limit=limit)
-    elif graphics_card:
-        cause = t.gettext(
-            "This profile takes up to {limit} per request. The model itself can take {native}; the limit is due to the "
-            "memory of this graphics card and to the profile's settings, not to the model.",
-            limit=limit,
-            native=native,
-        )
-    else:
-        cause = t.gettext(
-            "This profile takes up to {limit} per request. The model itself can take {native}; the limit is due to "
-            "main memory and to the profile's settings, not to the model.",
-            limit=limit,
-            native=native,
-        )
-    if reads_media:
-        shared = t.gettext("Input, answer, images and video frames share it.")
-        helps = t.gettext("What helps: a shorter input, fewer video frames, or another profile.")
-    else:
-        shared = t.gettext("Input and answer share it.")
-        helps = t.gettext("What helps: a shorter input or another profile.")
-    beyond = t.gettext("A request that is longer is refused (HTTP 400).")
-    return f"{cause} {shared} {beyond} {helps}"

@@ -6,6 +6,7 @@ from typing import assert_never
 
 from installer.domain import problems as p
 from installer.text import (
+    ask,
     cards,
     docker,
     driver,
@@ -14,6 +15,7 @@ from installer.text import (
     network,
     own,
     proof,
+    proxy,
     registry,
     start,
     system,
@@ -49,6 +51,14 @@ def words_for(problem: p.AnyProblem, t: Voice) -> ProblemText:  # noqa: C901 - a
             return usage.already_running(problem, t)
         case p.CardHeldByStack():
             return usage.card_held_by_stack(problem, t)
+        case p.NoTokenStore():
+            return usage.no_token_store(problem, t)
+        case p.PicturesNotRead():
+            return ask.pictures_not_read(problem, t)
+        case p.PictureUnreadable():
+            return ask.picture_unreadable(problem, t)
+        case p.BeyondContext():
+            return ask.beyond_context(problem, t)
         case p.NotServedYet():
             return registry.not_served_yet(problem, t)
         case p.EvidenceNotReproduced():
@@ -159,6 +169,12 @@ def words_for(problem: p.AnyProblem, t: Voice) -> ProblemText:  # noqa: C901 - a
             return network.truncated(problem, t)
         case p.NotResolvedYet():
             return network.not_resolved_yet(problem, t)
+        case p.EngineWithoutProxy():
+            return proxy.engine_without_proxy(problem, t)
+        case p.ProxyInEngineOnly():
+            return proxy.proxy_in_engine_only(problem, t)
+        case p.LoopbackThroughProxy():
+            return proxy.loopback_through_proxy(problem, t)
         case p.DiskFull():
             return own.disk_full(problem, t)
         case p.NotWritable():
@@ -187,6 +203,8 @@ def words_for(problem: p.AnyProblem, t: Voice) -> ProblemText:  # noqa: C901 - a
             return start.relax_refused(problem, t)
         case p.ContainerNotOurs():
             return start.container_not_ours(problem, t)
+        case p.ServerNotRunning():
+            return ask.server_not_running(problem, t)
         case p.SmokeFailed():
             return own.smoke_failed(problem, t)
         case p.NotAnswering():
@@ -297,6 +315,10 @@ def words_for(problem: p.AnyProblem, t: Voice) -> ProblemText:  # noqa: C901 - a
             return system.nvml_module_doubled(problem, t)
         case p.CauseUnknown():
             return system.cause_unknown(t)
+        case p.AnswerRefused():
+            return ask.answer_refused(problem, t)
+        case p.AnswerBroken():
+            return ask.answer_broken(t)
         case p.Interrupted():
             return own.interrupted(t)
         case p.Bug():

@@ -193,3 +193,23 @@ def card_held_by_stack(problem: p.CardHeldByStack, t: Voice) -> ProblemText:
         ),
         t.gettext("Stop {other} with the command shown, then try again.", other=t.quote(problem.other)),
     )
+
+
+def no_token_store(problem: p.NoTokenStore, t: Voice) -> ProblemText:
+    """Return the words for a token that cannot be kept."""
+    if problem.state == "not_installed":
+        sentence = t.gettext("Slipway needs the package keyring to use the system's store, and it is not installed.")
+        remedy = t.gettext(
+            "Install it with the command shown. Without it the token can stand in the variable HF_TOKEN or in a file "
+            "(--hf-token-file)."
+        )
+    elif problem.state == "refused":
+        sentence = t.gettext("The system's store for secrets did not take the token or did not give it out.")
+        remedy = t.gettext("Unlock the store and try again. The token can also be given as a file (--hf-token-file).")
+    else:
+        sentence = t.gettext("This session has no store for secrets.")
+        remedy = t.gettext(
+            "On Linux, install a keyring such as GNOME Keyring or KWallet and sign in at the screen. The token can "
+            "also be given as a file (--hf-token-file)."
+        )
+    return ProblemText(t.gettext("Token cannot be kept"), sentence, remedy)

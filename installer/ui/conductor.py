@@ -17,15 +17,18 @@ from installer.domain.choices import Choices
 from installer.domain.facts import Nvidia
 from installer.domain.plan import Plan
 from installer.domain.problems import AnyProblem, InstallerError
+from installer.domain.sources import WeightsSource
 from installer.steps import flow as flows
 from installer.steps import install as installing
-from installer.steps import resolving
+from installer.steps import resolving, speed
 from installer.steps.bookmark import Bookmark, Page
+from installer.steps.cancel import Cancel
 from installer.steps.flow import Answer, Flow
 from installer.steps.home import read_bytes
 from installer.steps.install import Installed
 from installer.steps.lifecycle import Status
 from installer.steps.planning import plan_to_install
+from installer.steps.speed import Estimate
 from installer.text import Language, Text
 from installer.ui.keeper import Keeper, Look
 from installer.ui.options import Options
@@ -55,6 +58,10 @@ class Conductor(Workroom):
         self._kept: Bookmark | None = None
         self._to_keep: Bookmark | None = None
         self._keeping = False
+        self._measured: WeightsSource | None = None
+        self._expected: Estimate | None = None
+        self._line = Cancel()
+        self.closing.connect(self._line.set)
 
     @property
     def status(self) -> Status | None:
@@ -122,6 +129,21 @@ class Conductor(Workroom):
 
         self.work("resolving", lambda: self._asked(flow), take, self._fail(flows.unresolved))
 
+    def expected(self, plan: Plan) -> Estimate | None:
+        """Return how long a download will take; None while the line is being measured, and where it cannot be."""
+        if self._measured != plan.weights:
+            self._measured, self._expected = plan.weights, None
+            self.bridge.run(lambda: self._measure(plan), lambda told: self._take_estimate(plan, told), _quiet)
+        return self._expected
+
+    def _measure(self, plan: Plan) -> Estimate | None:
+        return speed.estimate(plan, self.ports, self._line)
+
+    def _take_estimate(self, plan: Plan, told: Estimate | None) -> None:
+        if self._measured == plan.weights and told is not None:
+            self._expected = told
+            self.flow_changed.emit()
+
     def forward(self) -> None:
         """Go on; from the first page as soon as the machine was read."""
         if self.flow is None:
@@ -172,6 +194,7 @@ class Conductor(Workroom):
     def close(self, wait_seconds: float) -> bool:
         """Cancel what goes on and wait for it; say whether everything has ended."""
         self.cancel()
+        self.closing.emit()
         ended = self.bridge.wait(wait_seconds)
         self.bridge.close()
         if self._to_keep is not None:
@@ -274,3 +297,7 @@ class Conductor(Workroom):
 
     def _take_removed(self) -> None:
         self._set(flows.removed(self._known))
+
+
+def _quiet(_: BaseException) -> None:
+    """Say nothing: a line that cannot be measured shows when something is fetched."""

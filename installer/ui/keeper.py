@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 from PySide6.QtCore import QObject, Signal
 
+from installer import doors
 from installer.domain import compose
 from installer.domain.calibration import StartFigures
 from installer.domain.facts import EngineState, Facts
 from installer.domain.plan import Plan
 from installer.domain.problems import AnyProblem, InstallerError
-from installer.steps import lifecycle, start
+from installer.steps import lifecycle, report, start
 from installer.steps.home import read_bytes
 from installer.steps.job import Job
 from installer.steps.lifecycle import Removal, Status
@@ -42,6 +43,7 @@ class Keeper(QObject):
     removed = Signal()
     removal_changed = Signal()
     log_told = Signal(str)
+    report_saved = Signal(str)
 
     def __init__(self, room: Workroom) -> None:
         super().__init__()
@@ -114,6 +116,15 @@ class Keeper(QObject):
             return self._room.ports.engine.logs(found.id, LOG_LINES).decode(errors="replace") if found else ""
 
         self._room.bridge.run(log, self.log_told.emit, lambda error: self._room.show_problem(problem_of(error)))
+
+    def save_report(self, path: str) -> None:
+        """Write what runs and how it was proved into a file; `report_saved` tells which."""
+        stack, text = self._room.stack, self._room.text
+
+        def save() -> str:
+            return str(report.save(path, text.report(report.of(stack, doors.now()))))
+
+        self._room.bridge.run(save, self.report_saved.emit, lambda error: self._room.show_problem(problem_of(error)))
 
     def api_key(self, plan: Plan) -> str | None:
         """Return the API key of an installation from the file that holds it, None where the server asks for none."""

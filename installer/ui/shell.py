@@ -226,10 +226,13 @@ class Shell(QMainWindow):
         self._has_arrived = True
 
     def _return_pressed(self) -> None:
-        """Press the button that has the focus; anywhere else take what was typed, then go on."""
+        """Press the button that has the focus, ask what is typed as a question, else take what was typed and go on."""
         focused = self.focusWidget()
         if isinstance(focused, QPushButton):
             focused.click()
+            return
+        if isinstance(focused, QLineEdit) and focused.property("part") == "question":
+            focused.returnPressed.emit()
             return
         if isinstance(focused, QLineEdit):
             focused.clearFocus()

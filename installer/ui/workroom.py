@@ -36,6 +36,7 @@ class Workroom(QObject):
     busy_changed = Signal()
     problem_changed = Signal()
     event_told = Signal(object)
+    closing = Signal()
     question = Signal(object)
 
     def __init__(self, options: Options, text: Text) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from installer.adapters.engine import DockerEngine
-from installer.domain.facts import EngineState
+from installer.domain.facts import EngineState, Proxy
 from installer.domain.problems import (
     EngineDown,
     EngineNoPermission,
@@ -197,3 +197,15 @@ def test_the_docker_library_is_not_imported_before_an_engine_is_asked() -> None:
     script = "import sys, installer.adapters.engine, installer.adapters.stack; print('docker' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_the_engines_own_proxy_is_told_without_its_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = {**DESKTOP, "HttpProxy": "http://user:secret@proxy.corp:3128", "HttpsProxy": "", "NoProxy": "localhost"}
+
+    def answer(path: str) -> bytes:
+        return json.dumps(info if path.endswith("/info") else {"Version": "29.1.3", "ApiVersion": "1.52"}).encode()
+
+    with fake_engine(tmp_path / "s", answer) as host:
+        monkeypatch.setenv("DOCKER_HOST", host)
+        seen = DockerEngine().facts().proxy
+    assert seen == Proxy(http="http://proxy.corp:3128", no_proxy="localhost", reaches_loopback=False)

@@ -21,6 +21,7 @@ from installer.adapters.hub import HuggingFaceHub
 from installer.adapters.machine import LocalMachine
 from installer.adapters.nvml import NvmlGpus
 from installer.adapters.oci import OciRegistry
+from installer.adapters.pictures import PictureFiles
 from installer.adapters.server import LoopbackServer
 from installer.adapters.stack import ComposeStack
 from installer.domain import compose
@@ -149,6 +150,7 @@ def real(folder: Path, rig: Rig, patch: pytest.MonkeyPatch, *, slow: bool = Fals
             clock=SystemClock(),
             autostart=SessionAutostart(folder=folder / "autostart"),
             awake=SystemAwake(),
+            pictures=PictureFiles(),
         )
         engine = msgspec.structs.replace(facts.engine, api_version=ports.engine.facts().api_version)
         yield Subject(

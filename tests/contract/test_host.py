@@ -8,16 +8,19 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from installer.adapters.autostart import SessionAutostart
+from installer.adapters.awake import SystemAwake
 from installer.adapters.clock import SystemClock
 from installer.adapters.dryrun import dry_run_ports
 from installer.adapters.machine import LocalMachine
 from installer.adapters.nvml import NvmlGpus
+from installer.adapters.pictures import PictureFiles
 from installer.domain.facts import NvidiaState
-from installer.domain.problems import Cancelled
+from installer.domain.problems import Cancelled, InstallerError, PictureUnreadable
 from installer.steps.cancel import Cancel
-from installer.steps.ports import Autostart, Clock, Gpus, Machine
+from installer.steps.ports import Autostart, Awake, Clock, Gpus, Machine, Pictures
 from tests.rig.process import AT_ONCE_S
 from tests.steps.kit import SHIPPED, machine
 
@@ -49,6 +52,18 @@ def autostart(request: pytest.FixtureRequest, tmp_path: Path) -> Autostart:
     return SessionAutostart(folder=folder) if real else dry_run_ports(machine(MACHINES[0], tmp_path), SHIPPED).autostart
 
 
+@pytest.fixture(params=["dry run", "real"])
+def awake(request: pytest.FixtureRequest, tmp_path: Path) -> Awake:
+    real = request.param == "real"
+    return SystemAwake() if real else dry_run_ports(machine(MACHINES[0], tmp_path), SHIPPED).awake
+
+
+@pytest.fixture(params=["dry run", "real"])
+def pictures(request: pytest.FixtureRequest, tmp_path: Path) -> Pictures:
+    real = request.param == "real"
+    return PictureFiles() if real else dry_run_ports(machine(MACHINES[0], tmp_path), SHIPPED).pictures
+
+
 def test_the_drivers_state_is_always_part_of_the_answer(gpus: Gpus) -> None:
     seen = gpus.read()
     assert isinstance(seen.state, NvidiaState)
@@ -62,6 +77,7 @@ def test_the_computer_says_what_it_is(computer: Machine) -> None:
     assert host.system
     assert host.architecture in ("amd64", "arm64")
     assert host.ram_total_bytes is None or host.ram_total_bytes > 0
+    assert "@" not in host.proxy.http + host.proxy.https
 
 
 def test_a_folder_that_is_not_there_yet_has_room(computer: Machine, tmp_path: Path) -> None:
@@ -106,3 +122,19 @@ def test_an_entry_can_be_made_and_removed_more_than_once(autostart: Autostart) -
     assert autostart.enable("chat") == autostart.enable("chat")
     autostart.disable("chat")
     autostart.disable("chat")
+
+
+def test_standby_is_kept_off_more_than_once_and_also_where_that_cannot_be(awake: Awake) -> None:
+    for _ in range(2):
+        with awake.held() as agreed, awake.held():
+            assert agreed in (True, False)
+
+
+def test_a_picture_is_read_and_what_is_none_is_refused(pictures: Pictures, tmp_path: Path) -> None:
+    Image.new("RGB", (40, 20), "red").save(tmp_path / "red.png")
+    seen = pictures.read(str(tmp_path / "red.png"), 200)
+    assert (seen.width, seen.height, seen.original) == (20, 10, (40, 20))
+    (tmp_path / "words.png").write_text("words")
+    with pytest.raises(InstallerError) as caught:
+        pictures.read(str(tmp_path / "words.png"), 200)
+    assert isinstance(caught.value.problem, PictureUnreadable)

@@ -145,3 +145,14 @@ def test_weights_lie_in_one_place_and_not_in_another(subject: Subject) -> None:
     hub.fetch(weights, subject.place, NOBODY, Cancel())
     elsewhere = FolderWeights(folder=f"{subject.place.folder}-elsewhere")
     assert hub.missing_bytes(weights, elsewhere) == weights.size_bytes
+
+
+def test_the_speed_of_the_line_is_positive_or_unknown_and_nothing_is_kept(subject: Subject) -> None:
+    hub, weights = subject.ports.hub, subject.weights()
+    figure = hub.speed(weights, 0.2, Cancel())
+    assert figure is None or figure > 0
+    assert hub.missing_bytes(weights, subject.place) == weights.size_bytes
+    cancel = Cancel()
+    cancel.set()
+    with pytest.raises(Cancelled):
+        hub.speed(weights, 0.2, cancel)

@@ -11,8 +11,16 @@ import pytest
 
 from installer.domain import compose
 from installer.domain.facts import ComposeState
-from installer.domain.problems import Cancelled, ImageUnknown, MalformedFile, PortTaken
+from installer.domain.problems import (
+    AnswerBroken,
+    AnswerRefused,
+    Cancelled,
+    ImageUnknown,
+    MalformedFile,
+    PortTaken,
+)
 from installer.steps import smoke
+from installer.steps.ask import COMPLETIONS
 from installer.steps.cancel import Cancel
 from tests.adapters.engine_kit import problem_in
 from tests.contract.subjects import KEY, NOBODY, Subject
@@ -166,9 +174,50 @@ def test_the_server_proves_itself_to_who_has_the_key(subject: Subject) -> None:
     assert server.get(plan.port, "/nothing-here", 5, KEY).status == 404
 
 
+def test_an_answer_streams_ends_and_is_counted(subject: Subject) -> None:
+    plan, file = subject.ready_to_start()
+    subject.ports.stack.up(file, Cancel())
+    serving(subject, plan.port)
+    server, question = subject.ports.server, "Why is the sky blue, and why is grass green 🌱?"
+    body: dict[str, object] = {
+        "model": plan.profile,
+        "messages": [{"role": "user", "content": question}],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    pieces = list(server.stream(plan.port, COMPLETIONS, body, 10, KEY, Cancel()))
+    assert question in "".join(piece.content for piece in pieces)
+    assert sum(bool(piece.content) for piece in pieces) > 3
+    assert [piece.finish for piece in pieces if piece.finish] == ["stop"]
+    (usage,) = [piece.usage for piece in pieces if piece.usage]
+    assert usage.prompt_tokens > 0
+    assert usage.generated_tokens > 0
+
+    cancel = Cancel()
+    asked_again = server.stream(plan.port, COMPLETIONS, body, 10, KEY, cancel)
+    next(asked_again)
+    cancel.set()
+    with pytest.raises(Cancelled):
+        next(asked_again)
+
+    def refusal_of(key: str | None = KEY, **changes: object) -> AnswerRefused:
+        asked = server.stream(plan.port, COMPLETIONS, body | changes, 10, key, Cancel())
+        problem = problem_in(lambda: list(asked))
+        assert isinstance(problem, AnswerRefused)
+        return problem
+
+    assert refusal_of(key="another-key").status == 401
+    assert refusal_of(model="nobody").status == 404
+    beyond = refusal_of(messages=[{"role": "user", "content": "word " * plan.settings.context}])
+    assert beyond.status == 400
+    assert str(plan.settings.context) in beyond.detail
+
+
 def test_where_nobody_listens_there_is_no_answer(subject: Subject) -> None:
     port = free_port()
     answer = subject.ports.server.get(port, "/health", 2)
     assert (answer.status, answer.body) == (0, b"")
     assert subject.ports.server.post(port, "/v1/chat/completions", {}, 2).status == 0
     assert subject.ports.machine.port_owner(port) is None
+    asked = subject.ports.server.stream(port, COMPLETIONS, {}, 2, None, Cancel())
+    assert isinstance(problem_in(lambda: list(asked)), AnswerBroken)

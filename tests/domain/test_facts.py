@@ -44,11 +44,20 @@ def malformed(text: str | bytes) -> MalformedFile:
     return problem
 
 
+def assert_holds(written: Any, recorded: Any) -> None:
+    """All that was recorded is written again; what Slipway learnt to read since stands beside it."""
+    if isinstance(recorded, dict):
+        for name, value in recorded.items():
+            assert_holds(written[name], value)
+    else:
+        assert written == recorded
+
+
 @pytest.mark.parametrize("path", MACHINES, ids=lambda path: path.stem)
 def test_a_recorded_machine_reads_back_as_it_was_written(path: Path) -> None:
     recorded = from_json(path.read_bytes(), str(path))
     assert recorded.recorded
-    assert json.loads(path.read_bytes()) == json.loads(json.dumps(to_json(recorded)))
+    assert_holds(json.loads(json.dumps(to_json(recorded))), json.loads(path.read_bytes()))
     assert from_json(json.dumps(to_json(recorded))) == recorded
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -44,7 +44,7 @@ from installer.domain.problems import AnyProblem, CauseUnknown, EngineFailed, In
 from installer.domain.units import GIB, MIB
 from installer.steps import smoke
 from installer.steps.cancel import Cancel
-from installer.steps.ports import ServerAnswer
+from installer.steps.ports import Delta, ServerAnswer
 
 Input = Mapping[str, Any]
 Seen = tuple[AnyProblem, ...]
@@ -430,6 +430,12 @@ class Played:
         cancel: Cancel | None = None,
     ) -> ServerAnswer:
         return self.answer(path)
+
+    def stream(
+        self, port: int, path: str, body: dict[str, object], quiet_s: float, key: str | None, cancel: Cancel
+    ) -> Generator[Delta]:
+        """No input has an answer that streams."""
+        yield from ()
 
 
 class Still:

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 import yaml
 
+from installer.adapters.dryrun import RecordedAwake
 from installer.adapters.dryrun_failures import known
 from installer.domain import compose
 from installer.domain.compose import key_from_env
@@ -491,3 +492,17 @@ def test_making_another_plan_stops_nothing(stage: Rehearsal) -> None:
     assert second.settings.context == 4096
     assert second.port == first.port
     assert stage.container().health == "healthy"
+
+
+@pytest.mark.parametrize("fail", [None, "image:disk_full"])
+def test_the_computer_is_kept_awake_while_it_installs_and_not_longer(tmp_path: Path, fail: str | None) -> None:
+    stage = rehearsal(tmp_path, fail=fail)
+    awake = stage.ports.awake
+    assert isinstance(awake, RecordedAwake)
+    seen: list[tuple[str, int]] = []
+    stage.on_event = lambda told: seen.append((type(told.events[-1]).__name__, awake.now))
+    with contextlib.suppress(InstallerError):
+        stage.install()
+    assert {now for kind, now in seen if kind != "Settled"} == {1}
+    assert seen[-1] == ("Settled", 0)
+    assert awake.asked == 1

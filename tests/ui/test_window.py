@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from installer.domain.facts import Proxy
 from installer.domain.problems import EngineDown, InstallerError
 from installer.steps import lifecycle
 from installer.steps.bookmark import Page
@@ -323,3 +326,21 @@ def test_a_token_does_not_make_a_rehearsal_forget_its_world(qtbot: QtBot, tmp_pa
     window.shell.conductor.use_token("hf_new")
     assert window.shell.conductor._ports is world
     assert window.shell.conductor.secrets.hf_token == "hf_new"
+
+
+def test_the_summary_says_how_long_the_download_will_take(qtbot: QtBot, tmp_path: Path) -> None:
+    window = opened(qtbot, tmp_path, language="en")
+    window.go_to(Page.SUMMARY)
+    window.until(lambda: any("per second" in words for words in window.words()))
+
+
+def test_the_options_show_the_proxies_in_force(qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    window = opened(qtbot, tmp_path, language="en")
+    window.go_to(Page.OPTIONS)
+    assert "Proxies in force" not in window.words()
+    flow: Any = window.shell.conductor.flow
+    host = msgspec.structs.replace(flow.facts.host, proxy=Proxy(https="http://proxy.example:3128"))
+    facts = msgspec.structs.replace(flow.facts, host=host)
+    window.shell.conductor.flow = replace(flow, facts=facts)
+    window.shell.refresh()
+    assert {"Proxies in force", "http://proxy.example:3128", "none"} <= set(window.words())

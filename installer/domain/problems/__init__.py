@@ -8,6 +8,14 @@ from __future__ import annotations
 
 import msgspec
 
+from installer.domain.problems.ask import (
+    AnswerBroken,
+    AnswerRefused,
+    BeyondContext,
+    PicturesNotRead,
+    PictureUnreadable,
+    ServerNotRunning,
+)
 from installer.domain.problems.base import (
     Action,
     Bug,
@@ -112,6 +120,7 @@ from installer.domain.problems.network import (
     WeightsDamaged,
     WrongContent,
 )
+from installer.domain.problems.proxy import EngineWithoutProxy, LoopbackThroughProxy, ProxyInEngineOnly
 from installer.domain.problems.registry import (
     EvidenceNotReproduced,
     LicenceTagMissing,
@@ -179,6 +188,7 @@ from installer.domain.problems.usage import (
     LicenceNotAccepted,
     MalformedFile,
     NotInstalled,
+    NoTokenStore,
     UnknownName,
     UsageProblem,
     WindowNotAvailable,
@@ -188,12 +198,15 @@ __all__ = [
     "AccessNotGranted",
     "Action",
     "AlreadyRunning",
+    "AnswerBroken",
     "AnswerCutShort",
+    "AnswerRefused",
     "AnyProblem",
     "ArchitectureUnknown",
     "BadArguments",
     "BadChoice",
     "BadToken",
+    "BeyondContext",
     "BoardNotServed",
     "Bug",
     "CacheNotLaidOut",
@@ -238,6 +251,7 @@ __all__ = [
     "EngineNotInstalled",
     "EngineNotLinux",
     "EngineTimedOut",
+    "EngineWithoutProxy",
     "EvidenceNotReproduced",
     "FileUnreadable",
     "ForeignEncoding",
@@ -262,6 +276,7 @@ __all__ = [
     "LeftoverWorkers",
     "LicenceNotAccepted",
     "LicenceTagMissing",
+    "LoopbackThroughProxy",
     "MalformedFile",
     "MediaNotFetched",
     "MediaRefused",
@@ -274,6 +289,7 @@ __all__ = [
     "NoGpu",
     "NoNvidiaDriver",
     "NoSuchPlatform",
+    "NoTokenStore",
     "NotAnswering",
     "NotEnoughFreeMemory",
     "NotEnoughHostMemory",
@@ -289,10 +305,13 @@ __all__ = [
     "NvmlModuleDoubled",
     "OffloadRefused",
     "OtherDigest",
+    "PictureUnreadable",
+    "PicturesNotRead",
     "PortTaken",
     "Problem",
     "ProfileBlocked",
     "ProgramNotInImage",
+    "ProxyInEngineOnly",
     "ProxyRefused",
     "QtLibraryMissing",
     "QtPluginMissing",
@@ -307,6 +326,7 @@ __all__ = [
     "RelaxRefused",
     "RepoUnknown",
     "ServerError",
+    "ServerNotRunning",
     "SharedMemoryTooSmall",
     "SignatureInvalid",
     "SigningNotInstalled",
@@ -356,6 +376,10 @@ AnyProblem = (
     | NotInstalled
     | AlreadyRunning
     | CardHeldByStack
+    | NoTokenStore
+    | PicturesNotRead
+    | PictureUnreadable
+    | BeyondContext
     | NotServedYet
     | EvidenceNotReproduced
     | LicenceTagMissing
@@ -411,6 +435,9 @@ AnyProblem = (
     | WrongContent
     | Truncated
     | NotResolvedYet
+    | EngineWithoutProxy
+    | ProxyInEngineOnly
+    | LoopbackThroughProxy
     | DiskFull
     | NotWritable
     | PortTaken
@@ -425,6 +452,7 @@ AnyProblem = (
     | NeverHealthy
     | RelaxRefused
     | ContainerNotOurs
+    | ServerNotRunning
     | SmokeFailed
     | NotAnswering
     | CardsDiffer
@@ -480,6 +508,8 @@ AnyProblem = (
     | Quarantined
     | NvmlModuleDoubled
     | CauseUnknown
+    | AnswerRefused
+    | AnswerBroken
     | Interrupted
     | Bug
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from installer.domain.driver_versions import minimum_driver
 from installer.domain.problems.base import Action, Problem, Treatment
 
 
@@ -78,6 +79,11 @@ class DriverTooOld(GpuProblem, frozen=True, kw_only=True):
     image: str
     image_cuda: str
     wsl2: bool = False
+
+    @property
+    def needed_driver(self) -> str:
+        """Return the first driver that runs the image's CUDA, "" where that is not known; under WSL2 it is Windows'."""
+        return minimum_driver(self.image_cuda, windows=self.wsl2)
 
 
 class DriverCombination(GpuProblem, frozen=True, kw_only=True):

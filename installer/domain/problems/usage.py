@@ -123,3 +123,19 @@ class CardHeldByStack(UsageProblem, frozen=True, kw_only=True):
     def command(self) -> str:
         """Return the command that stops the other stack."""
         return f"slipway stop --stack {self.other}"
+
+
+class NoTokenStore(UsageProblem, frozen=True, kw_only=True):
+    """The system's store for secrets cannot keep the token; `state` is not_installed, none or refused.
+
+    not_installed: the optional package `keyring` is not there. none: this session has no store. refused: the store is
+    locked or said no.
+    """
+
+    action = Action.INSTALL
+    state: str
+
+    @property
+    def command(self) -> str | None:
+        """Return the command that installs the package, where that is what is missing."""
+        return 'pip install "slipway[keyring]"' if self.state == "not_installed" else None

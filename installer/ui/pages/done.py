@@ -8,7 +8,9 @@ from installer.steps.bookmark import Page
 from installer.steps.smoke import SmokeReport
 from installer.ui.conductor import Conductor
 from installer.ui.pages.base import PageWidget
+from installer.ui.pages.report_line import ReportLine
 from installer.ui.pages.snippets import curl, openai_python
+from installer.ui.pages.try_it import TryIt
 from installer.ui.widgets.basics import Button, Label, add, breakable, clear, column, row
 from installer.ui.widgets.cards import Card
 from installer.ui.widgets.choices import VerdictMark
@@ -49,7 +51,10 @@ class DonePage(PageWidget):
         self._use.box.addWidget(self._snippet)
         self._context = Label("caption")
         self._stop = Label("caption")
-        add(self.body, self._proof, self._use)
+        self._report = ReportLine(conductor.keeper)
+        self._proof.box.addWidget(self._report)
+        self.try_it = TryIt(conductor)
+        add(self.body, self._proof, self.try_it, self._use)
         self.body.addWidget(self._context)
         self.body.addWidget(self._stop)
 
@@ -63,6 +68,8 @@ class DonePage(PageWidget):
         _ = self.text.gettext
         self.title.setText(_("Done"))
         self._proof_name.setText(_("Proved with real requests"))
+        self._report.say(self.text)
+        self.try_it.say(self.text)
         self._use_name.setText(_("How to use it"))
         copy = (_("Copy"), _("Copied"))
         self._address_name.setText(_("Address"))
@@ -91,6 +98,7 @@ class DonePage(PageWidget):
             widget.setVisible(key is not None)
         self._key.show_value(key or "")
         self._context.setText(self.text.context_of(plan))
+        self.try_it.show_buttons()
         self._show_snippet()
 
     def _show_checks(self, report: SmokeReport) -> None:

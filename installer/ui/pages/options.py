@@ -5,12 +5,14 @@ from __future__ import annotations
 from PySide6.QtGui import QIntValidator
 from PySide6.QtWidgets import QFileDialog, QLineEdit
 
+from installer.domain.facts import Facts
 from installer.steps.bookmark import Page
 from installer.ui.conductor import Conductor
 from installer.ui.pages.base import PageWidget
 from installer.ui.widgets.basics import Button, Label, add, row
 from installer.ui.widgets.cards import Card
 from installer.ui.widgets.choices import CheckLine
+from installer.ui.widgets.figures import Figures
 
 
 class OptionsPage(PageWidget):
@@ -61,7 +63,9 @@ class OptionsPage(PageWidget):
         self._start_card = Card()
         self._autostart = CheckLine(lambda on: conductor.choose(autostart=on))
         self._start_card.box.addWidget(self._autostart)
-        add(self.body, self._folder_card, self._port_card, self._key_card, self._start_card)
+        self._proxy_card, self._proxy_name, self._proxies = Card(), Label("heading"), Figures()
+        add(self._proxy_card.box, self._proxy_name, self._proxies)
+        add(self.body, self._folder_card, self._port_card, self._key_card, self._start_card, self._proxy_card)
 
     def retranslate(self) -> None:
         _ = self.text.gettext
@@ -83,6 +87,7 @@ class OptionsPage(PageWidget):
         self._token.setAccessibleName(self._token_name.text())
         self._token_words.setText(_("Only for models whose publisher asks for a sign-in. It never reaches the server."))
         self._autostart.say(_("Start when I sign in"))
+        self._proxy_name.setText(_("Proxies in force"))
 
     def show_flow(self) -> None:
         flow = self.flow
@@ -99,6 +104,15 @@ class OptionsPage(PageWidget):
             self._shown_port = str(port)
             self._port.setText(self._shown_port)
         self._autostart.box.setChecked(flow.choices.autostart)
+        self._show_proxies(flow.facts)
+
+    def _show_proxies(self, facts: Facts) -> None:
+        """Show what each side goes through, where any side does; the Docker page says what to do about it."""
+        _ = self.text.gettext
+        ours, dockers = facts.host.proxy.shown, facts.engine.proxy.shown
+        self._proxy_card.setVisible(bool(ours or dockers))
+        rows = ((_("For the model, from this computer"), ours), (_("For the image, from Docker"), dockers))
+        self._proxies.show_rows(tuple((name, proxy or _("none")) for name, proxy in rows))
 
     def _room(self, docker_desktop: bool, free_bytes: int | None) -> str:
         _ = self.text.gettext

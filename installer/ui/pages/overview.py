@@ -9,6 +9,8 @@ from installer.steps.lifecycle import Status
 from installer.ui.conductor import Conductor
 from installer.ui.keeper import RUNS
 from installer.ui.pages.base import PageWidget
+from installer.ui.pages.report_line import ReportLine
+from installer.ui.pages.try_it import TryIt
 from installer.ui.widgets.basics import Button, Label, add, breakable, row
 from installer.ui.widgets.cards import Card
 from installer.ui.widgets.choices import CheckLine, VerdictMark
@@ -59,6 +61,10 @@ class OverviewPage(PageWidget):
         self._removal.hide()
         self.body.addWidget(self._card)
         self.body.addWidget(actions)
+        self.try_it = TryIt(conductor)
+        self.body.addWidget(self.try_it)
+        self._report = ReportLine(self._keeper)
+        self.body.addWidget(self._report)
         add(self.body, wrapping(self._logs, self._look_up), self._log, wrapping(self._remove), self._removal)
         self._keeper.removal_changed.connect(self.refresh)
         self._keeper.log_told.connect(self._log.setPlainText)
@@ -85,6 +91,8 @@ class OverviewPage(PageWidget):
         self._stop.say(_("Stop and free the graphics card"))
         self._prove.say(_("Test again"))
         self._change.say(_("Change model"))
+        self.try_it.say(self.text)
+        self._report.say(self.text)
         self._logs.say(_("Show the server's log"))
         self._look_up.say(_("Look up an error"))
         self._log.setAccessibleName(_("Log"))
@@ -111,6 +119,8 @@ class OverviewPage(PageWidget):
         self._start.setVisible(not runs)
         self._stop.setVisible(runs)
         self._prove.setVisible(serves)
+        self.try_it.setVisible(serves)
+        self.try_it.show_buttons()
         for button in (self._start, self._stop, self._prove, self._change, self._remove, self._really):
             button.setEnabled(not self.busy)
         self._show_removal()

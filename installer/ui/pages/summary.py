@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QTimer
 
+from installer.domain.plan import Plan
 from installer.domain.problems import AnyProblem, LicenceNotAccepted
 from installer.steps.bookmark import Page
 from installer.steps.views import Summary, summary
@@ -92,8 +93,14 @@ class SummaryPage(PageWidget):
             (_("Folder"), seen.folder or _("Docker's disk")),
             (_("Disk afterwards"), "\n".join(words.left_on(disk, text) for disk in seen.disks)),
             (_("Address"), plan.endpoint),
-            (_("Takes"), _("The download depends on your line. The first start takes several minutes more.")),
+            (_("Takes"), self._takes(plan)),
         )
+
+    def _takes(self, plan: Plan) -> str:
+        expected = self.conductor.expected(plan)
+        if expected is not None:
+            return self.text.estimate(expected)
+        return self.text.gettext("The download depends on your line. The first start takes several minutes more.")
 
     def _show_licence(self, seen: Summary) -> None:
         _, licence = self.text.gettext, seen.licence

@@ -1,0 +1,174 @@
+"""Asking the server that was installed: one question, a picture if the profile reads any, an answer that streams."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import re
+from collections.abc import Callable
+
+import msgspec
+
+from installer.domain import compose
+from installer.domain.plan import Plan
+from installer.domain.problems import (
+    AnswerRefused,
+    AnyProblem,
+    BadChoice,
+    BeyondContext,
+    InstallerError,
+    PicturesNotRead,
+    ServerNotRunning,
+)
+from installer.steps.cancel import Cancel
+from installer.steps.home import StackHome, read_bytes
+from installer.steps.ports import Clock, Delta, Picture, Ports, Usage
+from installer.steps.smoke import FIRST_ANSWER_SECONDS, QUICK_SECONDS
+
+PIXELS_A_TOKEN = 28 * 28
+"""Of the models here those with the smallest patches make one token of so many pixels (Qwen2.5-VL's processor)."""
+
+MOST_PIXELS = 4096 * 4096
+"""Above this Qwen3-VL's own processor makes a picture smaller (`longest_edge` in its preprocessor_config.json)."""
+
+COMPLETIONS = "/v1/chat/completions"
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """A whole answer with its figures; one that the server or the stream did not tell is None.
+
+    `first_token_seconds` is until the first piece, thought or said. `tokens_per_second` counts all generated tokens,
+    those of the thinking too, from the first piece to the last.
+    """
+
+    content: str
+    reasoning: str
+    finish: str
+    seconds: float
+    first_token_seconds: float | None
+    tokens_per_second: float | None
+    prompt_tokens: int | None
+    generated_tokens: int | None
+
+
+def picture(path: str, home: StackHome, ports: Ports) -> Picture:
+    """Read a picture for the installed profile, not larger than its server takes.
+
+    Raises InstallerError(NotInstalled, PicturesNotRead, FileUnreadable, PictureUnreadable).
+    """
+    plan = home.installed()
+    if not plan.settings.reads_media:
+        raise InstallerError(PicturesNotRead(profile=plan.profile))
+    return ports.pictures.read(path, most_pixels(plan.settings.context))
+
+
+def most_pixels(context: int) -> int:
+    """Return how large a picture may be to leave half of a context, in tokens, to question and answer."""
+    return min(MOST_PIXELS, context // 2 * PIXELS_A_TOKEN)
+
+
+def ask(
+    question: str,
+    home: StackHome,
+    ports: Ports,
+    cancel: Cancel,
+    told: Callable[[Delta], None],
+    shown: Picture | None = None,
+) -> Answer:
+    """Ask and tell each piece as it comes. `cancel` ends it at once with Cancelled.
+
+    Raises InstallerError(NotInstalled, BadChoice, ServerNotRunning, BeyondContext, NotAnswering, AnswerRefused,
+    AnswerBroken).
+    """
+    plan = home.installed()
+    if plan.task == "image":
+        raise InstallerError(BadChoice(field="stack", value=plan.stack, limit="chat"))
+    if ports.server.get(plan.port, "/health", QUICK_SECONDS, cancel=cancel).status != 200:
+        raise InstallerError(ServerNotRunning(stack=plan.stack, port=plan.port))
+    asked = _Listening(ports.clock, told)
+    pieces = ports.server.stream(
+        plan.port, COMPLETIONS, body(plan, question, shown), FIRST_ANSWER_SECONDS, _key(plan, home), cancel
+    )
+    try:
+        with contextlib.closing(pieces):
+            for piece in pieces:
+                asked.hear(piece)
+    except InstallerError as error:
+        raise InstallerError(_explained(error.problem, plan)) from error
+    return asked.answer()
+
+
+def body(plan: Plan, question: str, shown: Picture | None) -> dict[str, object]:
+    """Return the request; a picture goes as a data URI, so that the server fetches nothing."""
+    content: object = question
+    if shown is not None:
+        url = "data:image/png;base64," + base64.b64encode(shown.png).decode()
+        content = [{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": question}]
+    return {
+        "model": plan.profile,
+        "messages": [{"role": "user", "content": content}],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+
+
+def _key(plan: Plan, home: StackHome) -> str | None:
+    text = read_bytes(home.path(compose.env_name(plan.stack)))
+    return compose.key_from_env(text.decode(errors="replace")) if text else None
+
+
+def _explained(problem: AnyProblem, plan: Plan) -> AnyProblem:
+    """Turn a refusal that names this very context into what the limit means; vLLM words it anew from time to time."""
+    limit = plan.settings.context
+    beyond = isinstance(problem, AnswerRefused) and problem.status == 400 and re.search(rf"\b{limit}\b", problem.detail)
+    if not beyond:
+        return problem
+    return BeyondContext(
+        limit_tokens=limit,
+        native_tokens=plan.native_context,
+        reads_media=plan.settings.reads_media,
+        graphics_card=plan.gpu is not None,
+    )
+
+
+class _Listening:
+    """Hears the pieces of one answer and measures them."""
+
+    def __init__(self, clock: Clock, told: Callable[[Delta], None]) -> None:
+        self._clock = clock
+        self._told = told
+        self._began = clock.monotonic()
+        self._first: float | None = None
+        self._last = self._began
+        self._pieces: list[Delta] = []
+        self._usage: Usage | None = None
+
+    def hear(self, piece: Delta) -> None:
+        """Take a piece and tell it."""
+        if piece.content or piece.reasoning:
+            self._last = self._clock.monotonic()
+            self._first = self._last if self._first is None else self._first
+        self._usage = piece.usage or self._usage
+        self._pieces.append(piece)
+        self._told(piece)
+
+    def answer(self) -> Answer:
+        """Return the whole."""
+        usage, first = self._usage, self._first
+        return Answer(
+            content="".join(piece.content for piece in self._pieces),
+            reasoning="".join(piece.reasoning for piece in self._pieces),
+            finish=next((piece.finish for piece in self._pieces if piece.finish), ""),
+            seconds=round(self._clock.monotonic() - self._began, 3),
+            first_token_seconds=None if first is None else round(first - self._began, 3),
+            tokens_per_second=self._rate(),
+            prompt_tokens=usage.prompt_tokens if usage else None,
+            generated_tokens=usage.generated_tokens if usage else None,
+        )
+
+    def _rate(self) -> float | None:
+        """Return tokens per second between the first and the last piece; the first token began that time."""
+        if self._usage is None or self._first is None:
+            return None
+        tokens, seconds = self._usage.generated_tokens - 1, self._last - self._first
+        return round(tokens / seconds, 1) if tokens > 0 and seconds > 0 else None
