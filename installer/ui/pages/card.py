@@ -59,9 +59,7 @@ class CardPage(PageWidget):
         _ = self.text.gettext
         self.title.setText(_("Graphics card"))
         self._again.say(_("Check again"))
-        self._gone_words.setText(
-            _("The card that had been chosen is not there any more. Look whether what is here is what you want to use.")
-        )
+        self._gone_words.setText(_("The card that was chosen is not there any more. Check the choice here."))
 
     def show_flow(self) -> None:
         flow = self.flow
