@@ -17,6 +17,7 @@ from installer.domain import decoding
 from installer.domain.facts import Facts, to_json
 from installer.domain.redaction import redacted
 from installer.steps.home import FAILED_START_LOG, Home, StackHome, read_bytes, write_atomically
+from installer.steps.start import STACKS
 
 KEPT = (
     "events.jsonl",
@@ -29,7 +30,6 @@ KEPT = (
 )
 """Files of a stack that tell what was decided, done and said; the one with the key is not among them."""
 
-STACKS = ("chat", "image")
 _SERIAL_NUMBER = re.compile(r"\b(GPU|MIG)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE)
 
 

@@ -11,6 +11,7 @@ import pytest
 from installer.domain.problems import NotWritable
 from installer.steps import bundle
 from installer.steps.home import FAILED_START_LOG
+from installer.steps.start import STACKS
 from tests.adapters.engine_kit import problem_in
 from tests.steps.kit import Rehearsal, rehearsal
 
@@ -52,6 +53,13 @@ def test_nothing_in_it_tells_a_secret_or_whose_computer_it_is(tmp_path: Path, mo
 
 def test_where_nothing_is_installed_the_machine_alone_is_packed(tmp_path: Path) -> None:
     assert set(packed(rehearsal(tmp_path / "home"), tmp_path)) == {"about.json", "machine.json"}
+
+
+def test_every_stack_is_packed(tmp_path: Path) -> None:
+    stage = rehearsal(tmp_path / "home")
+    for name in STACKS:
+        stage.home.stack(name).save_failed_log("RuntimeError: no room\n")
+    assert {f"{name}/{FAILED_START_LOG}" for name in STACKS} <= set(packed(stage, tmp_path))
 
 
 def test_a_place_where_nothing_can_be_written_is_a_problem(tmp_path: Path) -> None:
