@@ -20,6 +20,7 @@ from PIL import Image
 from PySide6.QtWidgets import QApplication
 
 from installer.steps.bookmark import Page
+from installer.steps.events import Event, Progress, Step
 from installer.ui import theme
 from installer.ui.app import open_window
 from installer.ui.options import Options
@@ -80,6 +81,7 @@ def walk(application: QApplication, shell: Shell, folder: Path, suffix: str) -> 
                 raise SystemExit(f"waited in vain on {shell.current.page}: {shell.conductor.problem}")
 
     until(lambda: shell.conductor.flow is not None and not shell.conductor.busy)
+    half = halfway(shell)
     for page in (each for each in Page if each is not Page.INSTALLATION):
         until(lambda page=page: shell.conductor.flow.page is page and not shell.conductor.busy)  # type: ignore[misc]
         shot(f"{list(Page).index(page) + 1}-{page.value}")
@@ -87,9 +89,7 @@ def walk(application: QApplication, shell: Shell, folder: Path, suffix: str) -> 
             break
         if page is Page.SUMMARY:
             shell.next.click()
-            until(lambda: bool(shell.conductor.busy))
-            began = time.monotonic()
-            until(lambda began=began: time.monotonic() - began > 0.12)  # type: ignore[misc]
+            until(lambda: {Step.IMAGE, Step.WEIGHTS} <= half)
             shot("8-installation")
             continue
         shell.next.click()
@@ -101,6 +101,18 @@ def walk(application: QApplication, shell: Shell, folder: Path, suffix: str) -> 
     lookup.look.click()
     until(lambda: any(card.isVisible() for card in lookup.findChildren(ProblemCard)))
     shot("lookup")
+
+
+def halfway(shell: Shell) -> set[Step]:
+    """Return a set that fills with the steps whose download is half done."""
+    steps: set[Step] = set()
+
+    def take(event: Event) -> None:
+        if isinstance(event, Progress) and 2 * event.done > event.total:
+            steps.add(event.step)
+
+    shell.conductor.event_told.connect(take)
+    return steps
 
 
 if __name__ == "__main__":

@@ -13,9 +13,8 @@ import msgspec
 from installer import __version__, doors
 from installer.domain.choices import Choices
 from installer.domain.problems import BadArguments, InstallerError
+from installer.steps.home import STACKS
 from installer.text import Text
-
-STACKS = ("chat", "images")
 
 
 class _Parser(argparse.ArgumentParser):

@@ -16,8 +16,7 @@ from installer import __version__
 from installer.domain import decoding
 from installer.domain.facts import Facts, to_json
 from installer.domain.redaction import redacted
-from installer.steps.home import FAILED_START_LOG, Home, StackHome, read_bytes, write_atomically
-from installer.steps.start import STACKS
+from installer.steps.home import FAILED_START_LOG, STACKS, Home, StackHome, read_bytes, write_atomically
 
 KEPT = (
     "events.jsonl",

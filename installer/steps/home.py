@@ -70,6 +70,9 @@ def full_path(named: str) -> str:
 
 FAILED_START_LOG = "failed-start.log"
 
+STACKS = ("chat", "images")
+"""What one home can hold: a server that answers, and one that makes pictures."""
+
 
 class Home:
     """The folder of one installation."""

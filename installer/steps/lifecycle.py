@@ -15,7 +15,7 @@ from installer.domain.problems import EngineTimedOut, InstallerError
 from installer.steps import figures, install, start
 from installer.steps.cancel import Cancel
 from installer.steps.events import Step
-from installer.steps.home import Created, Home, StackHome, read_bytes
+from installer.steps.home import STACKS, Created, Home, StackHome, read_bytes
 from installer.steps.job import Job
 from installer.steps.ports import ContainerState, Ports
 from installer.steps.smoke import SmokeReport
@@ -151,7 +151,7 @@ def removal(job: Job, home: Home, *, keep_weights: bool, keep_image: bool) -> Re
 
 def _others(home: Home, mine: StackHome) -> tuple[tuple[StackHome, Plan], ...]:
     """Return the other stacks of a home that are installed, with their plans."""
-    stacks = [home.stack(name) for name in ("chat", "images") if name != mine.name]
+    stacks = [home.stack(name) for name in STACKS if name != mine.name]
     return tuple((stack, plan) for stack in stacks if (plan := stack.plan()) is not None)
 
 

@@ -35,13 +35,12 @@ from installer.domain.redaction import redacted
 from installer.domain.units import GB
 from installer.steps.cancel import Cancel
 from installer.steps.events import Advice, BackedUp, Phase, Step
-from installer.steps.home import StackHome, back_up, read_bytes, write_atomically
+from installer.steps.home import STACKS, StackHome, back_up, read_bytes, write_atomically
 from installer.steps.job import Job
 from installer.steps.ports import ContainerState
 
 POLL_SECONDS = 0.5
 TAIL_LINES = 400
-STACKS = ("chat", "images")
 BOTH_STACKS_FROM_BYTES = 48 * GB
 """From here on two stacks may hold one card at the same time."""
 
@@ -237,7 +236,7 @@ def _port_is_free(plan: Plan, job: Job) -> None:
 def _card_is_ours(plan: Plan, job: Job) -> None:
     """Below 48 GB one stack holds the card at a time."""
     total = plan.fit.budget.total_bytes if plan.fit else 0
-    other = "images" if plan.stack == "chat" else "chat"
+    other = next(name for name in STACKS if name != plan.stack)
     if total >= BOTH_STACKS_FROM_BYTES or not _shares_the_card(plan, job.home.beside(other).plan()):
         return
     if any(container.status == "running" for container in job.ports.engine.containers(f"slipway-{other}")):

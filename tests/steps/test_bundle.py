@@ -10,8 +10,7 @@ import pytest
 
 from installer.domain.problems import NotWritable
 from installer.steps import bundle
-from installer.steps.home import FAILED_START_LOG
-from installer.steps.start import STACKS
+from installer.steps.home import FAILED_START_LOG, STACKS
 from tests.adapters.engine_kit import problem_in
 from tests.steps.kit import Rehearsal, rehearsal
 
