@@ -151,6 +151,16 @@ class Conductor(Workroom):
             return
         self._set(flows.forward(self._known))
 
+    def use_token(self, token: str) -> None:
+        """Use this token for the hub, and ask again what was refused without it; one that cannot be one is told."""
+        try:
+            super().use_token(token)
+        except InstallerError as error:
+            self.show_problem(error.problem)
+            return
+        if self.flow is not None:
+            self._set(flows.token_known(self.flow, self.secrets.hf_token is not None))
+
     def back(self) -> None:
         """Go back one page."""
         if self.flow is not None and not self.busy:
@@ -209,6 +219,7 @@ class Conductor(Workroom):
         answers = self.options.answers
         choices = choice_files.from_text(doors.read_text(answers), answers) if answers else None
         flow = flows.opened(registry, self.home.bookmark(), choices, default_folder=str(self.home.models))
+        flow = flows.token_known(flow, self.secrets.hf_token is not None)
         return Opening(flow, self._looked(flow))
 
     def _looked(self, flow: Flow) -> Look:

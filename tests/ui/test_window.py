@@ -12,6 +12,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from installer.domain import proxy
 from installer.domain.facts import Proxy
 from installer.domain.problems import EngineDown, InstallerError
 from installer.steps import lifecycle
@@ -345,4 +346,9 @@ def test_the_options_show_the_proxies_in_force(qtbot: QtBot, tmp_path: Path) -> 
     facts = msgspec.structs.replace(flow.facts, host=host)
     window.shell.conductor.flow = replace(flow, facts=facts)
     window.shell.refresh()
-    assert {"Proxies in force", "http://proxy.example:3128", "none"} <= set(window.words())
+    words = " ".join(window.words())
+    assert "Proxies in force" in words
+    assert "http://proxy.example:3128\nTo change it: the variables HTTPS_PROXY and NO_PROXY." in words
+    assert "none\nTo change it: /etc/docker/daemon.json" in words
+    said = window.shell.conductor.text.problem(proxy.advice(facts)[0])
+    assert {said.title, said.sentence, said.remedy} <= set(window.words())
