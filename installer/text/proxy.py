@@ -8,11 +8,11 @@ from installer.text.voice import ProblemText, Voice
 
 
 def in_force(facts: Facts, t: Voice) -> tuple[tuple[str, str], ...]:
-    """Return what each side goes through, and in the next line where a person changes that."""
+    """Return what each side goes through, and in the next line where a person changes a proxy that is there."""
     ours, dockers, none = facts.host.proxy.shown, facts.engine.proxy.shown, t.gettext("none")
     return (
-        (t.gettext("For the model, from this computer"), f"{ours or none}\n{_where_ours_is(facts, t)}"),
-        (t.gettext("For the image, from Docker"), f"{dockers or none}\n{_where_dockers_is(facts, t)}"),
+        (t.gettext("For the model, from this computer"), f"{ours}\n{_where_ours_is(facts, t)}" if ours else none),
+        (t.gettext("For the image, from Docker"), f"{dockers}\n{_where_dockers_is(facts, t)}" if dockers else none),
     )
 
 
