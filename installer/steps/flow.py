@@ -28,6 +28,7 @@ from installer.steps.known import (
     WANTS_A_TOKEN,
     Flow,
     asks_for_token,
+    needs_port_look,
     needs_reading,
     needs_sources,
     token_lacking,
@@ -57,10 +58,12 @@ __all__ = [
     "forward",
     "found",
     "go_back_to",
+    "needs_port_look",
     "needs_reading",
     "needs_sources",
     "opened",
     "page_to_mend",
+    "port_looked_at",
     "removed",
     "resolved",
     "seen",
@@ -170,6 +173,11 @@ def chose(flow: Flow, **changes: Any) -> Flow:
     if changed.profile != flow.profile:
         changed = replace(changed, choices=_for_profile(changed, changes))
     return _decided(changed if set(changes) == {"language"} else replace(changed, goal=None))
+
+
+def port_looked_at(flow: Flow, port: int, owner: str | None) -> Flow:
+    """Take in who has a port that a person named, None for nobody."""
+    return _decided(replace(flow, port_seen=(port, owner)))
 
 
 def token_known(flow: Flow, known: bool) -> Flow:

@@ -20,7 +20,7 @@ from installer.domain.problems import (
     RelaxRefused,
 )
 from installer.steps.bookmark import Page
-from installer.steps.known import WANTS_A_TOKEN, Flow, needs_reading, token_lacking
+from installer.steps.known import WANTS_A_TOKEN, Flow, needs_reading, port_taken, token_lacking
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,9 +92,9 @@ def _version_stands(flow: Flow) -> Standing:
 def _options_stand(flow: Flow) -> Standing:
     if needs_reading(flow):
         return Standing(valid=False, reason=flow.not_read)
-    lacking = token_lacking(flow)
-    if lacking is not None:
-        return Standing(valid=False, reason=lacking)
+    missing = token_lacking(flow) or port_taken(flow)
+    if missing is not None:
+        return Standing(valid=False, reason=missing)
     return WAIT if flow.plan is None and flow.refusal is None else _unless(but_consent(flow.refusal))
 
 

@@ -61,6 +61,7 @@ class Conductor(Workroom):
         self._measured: WeightsSource | None = None
         self._expected: Estimate | None = None
         self._line = Cancel()
+        self._port_asked: int | None = None
         self.closing.connect(self._line.set)
 
     @property
@@ -150,6 +151,19 @@ class Conductor(Workroom):
             self._forward_once_read = True
             return
         self._set(flows.forward(self._known))
+
+    def look_at_port(self) -> None:
+        """Find out who has the port that a person named; nothing is said where that fails."""
+        port = self._known.choices.port
+        if port is None or port == self._port_asked:
+            return
+        self._port_asked = port
+
+        def take(owner: str | None) -> None:
+            self._port_asked = None
+            self._set(flows.port_looked_at(self._known, port, owner))
+
+        self.bridge.run(lambda: self.ports.machine.port_owner(port), take, _quiet)
 
     def use_token(self, token: str) -> None:
         """Use this token for the hub, and ask again what was refused without it; one that cannot be one is told."""
@@ -259,6 +273,8 @@ class Conductor(Workroom):
             self.look_again()
         elif flows.needs_sources(flow):
             self.resolve()
+        if flows.needs_port_look(flow):
+            self.look_at_port()
 
     def _keep(self, bookmark: Bookmark) -> None:
         """Have a bookmark written on a thread: a disk may take its time. The newest one is written last."""

@@ -335,6 +335,26 @@ def test_the_summary_says_how_long_the_download_will_take(qtbot: QtBot, tmp_path
     window.until(lambda: any("per second" in words for words in window.words()))
 
 
+def test_a_port_that_is_taken_is_said_before_anything_is_downloaded(
+    qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = opened(qtbot, tmp_path, language="en")
+    window.go_to(Page.OPTIONS)
+    page: Any = window.shell.current
+    owners = {8123: "Windows (8090–8189)"}
+    monkeypatch.setattr(window.shell.conductor.ports.machine, "port_owner", owners.get)
+    page._port.setText("8123")
+    page._port.editingFinished.emit()
+    window.until(lambda: window.problem == "Port taken")
+    assert any("Windows (8090–8189)" in words for words in window.words())
+    assert not window.shell.next.isEnabled()
+    owners.clear()
+    page.mend()
+    window.until(lambda: window.problem == "")
+    window.go_to(Page.SUMMARY)
+    assert window.choices.port == 8123
+
+
 def test_the_options_show_the_proxies_in_force(qtbot: QtBot, tmp_path: Path) -> None:
     window = opened(qtbot, tmp_path, language="en")
     window.go_to(Page.OPTIONS)

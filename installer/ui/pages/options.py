@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtGui import QIntValidator
 from PySide6.QtWidgets import QFileDialog, QLineEdit
 
+from installer.domain.problems import AnyProblem, PortTaken
 from installer.steps.bookmark import Page
 from installer.steps.flow import Flow, token_lacking
 from installer.ui.conductor import Conductor
@@ -56,6 +57,17 @@ class OptionsPage(PageWidget):
         self._proxies = ProxyCard()
         add(self.body, self.token_card, self._folder_card, self._port_card, self._key_card)
         add(self.body, self._start_card, self._proxies)
+
+    def look_again(self) -> None:
+        """Look at the port again where that is what is wrong, else at the computer."""
+        if isinstance(self.error, PortTaken):
+            self.conductor.look_at_port()
+        else:
+            super().look_again()
+
+    def again_label(self, problem: AnyProblem) -> str:
+        """Offer to look again at a port: the program that had it may be closed by now."""
+        return self.text.gettext("Check again") if isinstance(problem, PortTaken) else super().again_label(problem)
 
     def retranslate(self) -> None:
         _ = self.text.gettext
