@@ -5,7 +5,7 @@ from __future__ import annotations
 from installer.domain import proxy
 from installer.domain.facts import Facts
 from installer.text import Text
-from installer.ui.widgets.basics import Label, Rule, add, clear, column
+from installer.ui.widgets.basics import Label, Rule, add, breakable, clear, column
 from installer.ui.widgets.cards import Card
 from installer.ui.widgets.figures import Figures
 
@@ -31,4 +31,5 @@ class ProxyCard(Card):
         self._shown = said
         clear(self._advice)
         for each in said:
-            add(self._advice, Rule(), Label("strong", each.title), Label("", each.sentence), Label("", each.remedy))
+            sentences = (Label("", breakable(words)) for words in (each.sentence, each.remedy))
+            add(self._advice, Rule(), Label("strong", each.title), *sentences)
