@@ -13,16 +13,18 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
-from PIL import Image
+from PIL import Image, ImageDraw
 from PySide6.QtWidgets import QApplication
 
 from installer.steps.bookmark import Page
 from installer.ui import theme
 from installer.ui.app import open_window
 from installer.ui.options import Options
+from installer.ui.pages.done import DonePage
 from installer.ui.palette import DARK, LIGHT
 from installer.ui.shell import Shell
 from installer.ui.widgets.cards import ProblemCard
@@ -84,6 +86,8 @@ def walk(application: QApplication, shell: Shell, folder: Path, suffix: str) -> 
         until(lambda page=page: shell.conductor.flow.page is page and not shell.conductor.busy)  # type: ignore[misc]
         shot(f"{list(Page).index(page) + 1}-{page.value}")
         if page is Page.DONE:
+            try_it(shell, until)
+            shot("try-it")
             break
         if page is Page.SUMMARY:
             shell.next.click()
@@ -101,6 +105,26 @@ def walk(application: QApplication, shell: Shell, folder: Path, suffix: str) -> 
     lookup.look.click()
     until(lambda: any(card.isVisible() for card in lookup.findChildren(ProblemCard)))
     shot("lookup")
+
+
+def try_it(shell: Shell, until: Callable[[Callable[[], bool]], None]) -> None:
+    """Ask about a picture on the last page, and show where the answer stands."""
+    page = shell.current
+    assert isinstance(page, DonePage)
+    there = page.try_it
+    with TemporaryDirectory() as folder:
+        picture = Path(folder, "sun.png")
+        drawn = Image.new("RGB", (640, 400), "#3A6EA5")
+        ImageDraw.Draw(drawn).ellipse((230, 110, 410, 290), fill="#F4C542")
+        drawn.save(picture)
+        pictured: list[object] = []
+        there.asking.pictured.connect(pictured.append)
+        there.asking.look_at(str(picture))
+        until(lambda: bool(pictured))
+    there.question.setText(shell.conductor.text.gettext("What can you do?"))
+    there.ask()
+    until(lambda: not there.asking.running)
+    page.reveal(there)
 
 
 if __name__ == "__main__":
