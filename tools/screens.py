@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
-from PIL import Image, ImageDraw
+from PIL import Image
 from PySide6.QtWidgets import QApplication
 
 from installer.steps.bookmark import Page
@@ -113,9 +113,9 @@ def try_it(shell: Shell, until: Callable[[Callable[[], bool]], None]) -> None:
     assert isinstance(page, DonePage)
     there = page.try_it
     with TemporaryDirectory() as folder:
-        picture = Path(folder, "sun.png")
+        picture = Path(folder, "square.png")
         drawn = Image.new("RGB", (640, 400), "#3A6EA5")
-        ImageDraw.Draw(drawn).ellipse((230, 110, 410, 290), fill="#F4C542")
+        drawn.paste("#F4C542", (230, 110, 410, 290))
         drawn.save(picture)
         pictured: list[object] = []
         there.asking.pictured.connect(pictured.append)

@@ -80,6 +80,8 @@ def parser(text: Text) -> argparse.ArgumentParser:
     verb("smoke", _("prove it again with real requests"), stack, secrets)
     report = verb("report", _("write down what runs, how it was proved, and its memory"), stack)
     report.add_argument("file", metavar=_("FILE"), help=_("where the report (Markdown) is written, - for stdout"))
+    packed = verb("bundle", _("pack what somebody needs who looks into a failure"), stack)
+    packed.add_argument("file", metavar=_("FILE"), help=_("where the archive (ZIP) is written"))
     uninstall = verb("uninstall", _("remove what Slipway made"), stack)
     uninstall.add_argument("--yes", action="store_true", help=_("ask nothing"))
     uninstall.add_argument("--keep-weights", action="store_true", help=_("leave the model's files"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -17,7 +18,7 @@ from installer.domain.memory import Fit, Verdict
 from installer.domain.offers import Offer, longest_context_here, offers
 from installer.domain.plan import Plan, Refusal
 from installer.domain.problems import InstallerError, WindowNotAvailable
-from installer.steps import lifecycle, report, start
+from installer.steps import bundle, lifecycle, report, start
 from installer.steps.home import write_atomically
 from installer.steps.planning import planned
 from installer.text import machine
@@ -209,6 +210,26 @@ def write_report(session: Session) -> int:
         session.output.json({"file": written})
     session.output.line(written)
     return 0
+
+
+def write_bundle(session: Session) -> int:
+    """Pack what somebody needs who looks into a failure, whether something is installed or not."""
+    facts = session.facts()
+    made = bundle.files(session.home, facts, doors.now(), _server_log(session, facts))
+    written = str(bundle.save(session.arguments.file, made))
+    if session.output.as_json:
+        session.output.json({"file": written, "holds": sorted(made)})
+    session.output.line(written)
+    return 0
+
+
+def _server_log(session: Session, facts: Facts) -> bytes:
+    """Return the log of the container that is there; nothing where there is none, or nobody to ask."""
+    with contextlib.suppress(InstallerError):
+        stack = session.installed_stack()
+        container = start.current_container(stack.installed(), session.job(stack, facts))
+        return session.ports.engine.logs(container.id) if container else b""
+    return b""
 
 
 def logs(session: Session) -> int:

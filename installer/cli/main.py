@@ -25,6 +25,7 @@ VERBS: Mapping[str | None, Callable[[Session], int]] = {
     "ask": ask.ask,
     "smoke": act.smoke,
     "report": look.write_report,
+    "bundle": look.write_bundle,
     "uninstall": act.uninstall,
     "registry": registry.registry,
     "diagnose": diagnose.diagnose,

@@ -7,6 +7,7 @@
 <home>/chat/smoke.json             the last proof, and of which container
 <home>/chat/figures.json           what the last start told of its memory, beside what was predicted
 <home>/chat/events.jsonl           what the last runs told
+<home>/chat/failed-start.log       what the server said before the last start that failed, without secrets
 <home>/wizard.json                 where the wizard was left, and what was chosen so far
 <home>/calibrations.json           what the starts on each card taught
 <home>/sources/<profile>.json      what the network said last
@@ -65,6 +66,9 @@ def full_path(named: str) -> str:
         return str(Path(named).expanduser().absolute())
     except RuntimeError as error:
         raise InstallerError(BadChoice(field="folder", value=named, limit=ONE_LINE)) from error
+
+
+FAILED_START_LOG = "failed-start.log"
 
 
 class Home:
@@ -206,6 +210,10 @@ class StackHome:
             return _read(self.folder / "smoke.json", SmokeReport)
         except InstallerError:
             return None
+
+    def save_failed_log(self, text: str) -> None:
+        """Keep what a server said before it failed to start; its container goes."""
+        write_atomically(self.folder / FAILED_START_LOG, text)
 
     def save_proof(self, report: SmokeReport) -> None:
         """Keep a proof that passed."""

@@ -31,6 +31,7 @@ from installer.domain.problems import (
     PortTaken,
     Treatment,
 )
+from installer.domain.redaction import redacted
 from installer.domain.units import GB
 from installer.steps.cancel import Cancel
 from installer.steps.events import Advice, BackedUp, Phase, Step
@@ -254,9 +255,22 @@ def _up(plan: Plan, job: Job, cancel: Cancel) -> ContainerState:
     try:
         _created(file, job, cancel)
         return wait_until_serving(plan, job, cancel)
+    except InstallerError:
+        _keep_log(plan, job)
+        _take_down(file, job)
+        raise
     except BaseException:
         _take_down(file, job)
         raise
+
+
+def _keep_log(plan: Plan, job: Job) -> None:
+    """Keep what a server said that did not start: its container is taken down, and its log with it."""
+    with contextlib.suppress(InstallerError):
+        container = current_container(plan, job)
+        if container is not None:
+            said = decoding.plain(job.ports.engine.logs(container.id))
+            job.home.save_failed_log("\n".join(redacted(line) for line in said.splitlines()) + "\n")
 
 
 def _created(file: str, job: Job, cancel: Cancel) -> None:

@@ -213,7 +213,7 @@ def container_exited(problem: p.ContainerExited, t: Voice) -> ProblemText:
         ),
         t.gettext(
             "The technical details show the lines of its log that say most. Try again or choose another profile, and "
-            "please report it."
+            "please report it, with the archive that slipway bundle packs."
         ),
     )
 

@@ -134,5 +134,8 @@ def cause_unknown(t: Voice) -> ProblemText:
     return ProblemText(
         t.gettext("Cause unknown"),
         t.gettext("Slipway does not know a cause for this."),
-        t.gettext("The technical details show the lines that say most. Please report them, with what you did before."),
+        t.gettext(
+            "The technical details show the lines that say most. Please report it, with the archive that slipway "
+            "bundle packs and with what you did before."
+        ),
     )

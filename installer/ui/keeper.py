@@ -13,7 +13,7 @@ from installer.domain.calibration import StartFigures
 from installer.domain.facts import EngineState, Facts
 from installer.domain.plan import Plan
 from installer.domain.problems import AnyProblem, InstallerError
-from installer.steps import lifecycle, report, start
+from installer.steps import bundle, lifecycle, report, start
 from installer.steps.home import read_bytes
 from installer.steps.job import Job
 from installer.steps.lifecycle import Removal, Status
@@ -44,6 +44,7 @@ class Keeper(QObject):
     removal_changed = Signal()
     log_told = Signal(str)
     report_saved = Signal(str)
+    bundle_saved = Signal(str)
 
     def __init__(self, room: Workroom) -> None:
         super().__init__()
@@ -126,6 +127,15 @@ class Keeper(QObject):
             return str(report.save(path, text.report(report.of(stack, doors.now(), facts))))
 
         self._room.bridge.run(save, self.report_saved.emit, lambda error: self._room.show_problem(problem_of(error)))
+
+    def save_bundle(self, path: str) -> None:
+        """Pack what somebody needs who looks into a failure; `bundle_saved` tells where it is."""
+        room = self._room
+
+        def save() -> str:
+            return str(bundle.save(path, bundle.files(room.home, room.facts(self._folder), doors.now())))
+
+        room.bridge.run(save, self.bundle_saved.emit, lambda error: room.show_problem(problem_of(error)))
 
     def api_key(self, plan: Plan) -> str | None:
         """Return the API key of an installation from the file that holds it, None where the server asks for none."""

@@ -119,15 +119,15 @@ def test_a_malformed_registry(case: str, environment: dict[str, str], home: Path
 
 
 ANSWERED = {
-    "no YAML": (b"profile: [", "$"),
+    "no YAML": (b"profile: [", "line 2, column 1"),
     "a key that nobody knows": (b"profil: x", "$"),
     "a secret": (f"hf_token: {SECRET}".encode(), "$"),
     "a wrong type": (b"context: many", "$.context"),
     "a list": (b"- profile", "$"),
     "a date that no calendar has": (b"port: 2026-13-45", "$"),
     "a control character": (b"profile: \x00", "$"),
-    "no end of brackets": (b"[" * 100_000, "$"),
-    "a name that is a number": (b"1: 2", "$"),
+    "no end of brackets": (b"[" * 100_000, "line 1, column 1001"),
+    "a name that is a number": (b"1: 2", "line 1, column 1"),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -372,3 +373,17 @@ def test_the_options_show_the_proxies_in_force(qtbot: QtBot, tmp_path: Path) -> 
     assert "To change it: /etc/docker/daemon.json" not in words
     said = window.shell.conductor.text.problem(proxy.advice(facts)[0])
     assert {said.title, said.sentence, said.remedy} <= set(window.words())
+
+
+def test_a_failed_installation_can_be_saved_as_one_archive(qtbot: QtBot, tmp_path: Path) -> None:
+    window = opened(qtbot, tmp_path / "home", language="en", fail="start:container_exited")
+    window.install()
+    assert "Save everything about this failure …" in window.words()
+    keeper = window.shell.conductor.keeper
+    with qtbot.waitSignal(keeper.bundle_saved):
+        keeper.save_bundle(str(tmp_path / "bundle.zip"))
+    assert any("bundle.zip" in words for words in window.words())
+    with zipfile.ZipFile(tmp_path / "bundle.zip") as archive:
+        assert "chat/failed-start.log" in archive.namelist()
+    window.go_on()
+    assert "Save everything about this failure …" not in window.words()

@@ -8,7 +8,7 @@ from installer.steps.bookmark import Page
 from installer.steps.smoke import SmokeReport
 from installer.ui.conductor import Conductor
 from installer.ui.pages.base import PageWidget
-from installer.ui.pages.report_line import ReportLine
+from installer.ui.pages.save_line import REPORT, SaveLine
 from installer.ui.pages.snippets import curl, openai_python
 from installer.ui.pages.try_it import TryIt
 from installer.ui.widgets.basics import Button, Label, add, breakable, clear, column, row
@@ -51,7 +51,7 @@ class DonePage(PageWidget):
         self._use.box.addWidget(self._snippet)
         self._context = Label("caption")
         self._stop = Label("caption")
-        self._report = ReportLine(conductor.keeper)
+        self._report = SaveLine(conductor.keeper.save_report, REPORT, conductor.keeper.report_saved)
         self._proof.box.addWidget(self._report)
         self.try_it = TryIt(conductor)
         add(self.body, self._proof, self.try_it, self._use)
@@ -68,7 +68,7 @@ class DonePage(PageWidget):
         _ = self.text.gettext
         self.title.setText(_("Done"))
         self._proof_name.setText(_("Proved with real requests"))
-        self._report.say(self.text)
+        self._report.say(self.text, _("Save report …"))
         self.try_it.say(self.text)
         self._use_name.setText(_("How to use it"))
         copy = (_("Copy"), _("Copied"))

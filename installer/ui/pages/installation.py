@@ -16,6 +16,7 @@ from installer.steps.events import INSTALL_STEPS, Event, Step
 from installer.text import Text
 from installer.ui.conductor import Conductor
 from installer.ui.pages.base import PageWidget
+from installer.ui.pages.save_line import BUNDLE, SaveLine
 from installer.ui.widgets.basics import Button, Label, Rule, add, column, row
 from installer.ui.widgets.cards import Card
 from installer.ui.widgets.choices import VerdictMark
@@ -55,7 +56,8 @@ class InstallationPage(PageWidget):
         self._log.setMaximumBlockCount(MOST_LOG_LINES)
         self._log.setMinimumHeight(160)
         self._log.hide()
-        add(self.body, overall, steps, wrapping(self._more), self._log)
+        self._bundle = SaveLine(conductor.keeper.save_bundle, BUNDLE, conductor.keeper.bundle_saved)
+        add(self.body, overall, steps, wrapping(self._more), self._log, self._bundle)
         conductor.event_told.connect(self._take)
 
     @property
@@ -86,12 +88,14 @@ class InstallationPage(PageWidget):
         self._bar.setAccessibleName(_("Downloaded so far"))
         self._more.say(_("Show the log"))
         self._log.setAccessibleName(_("Log"))
+        self._bundle.say(self.text, _("Save everything about this failure …"))
         for step, widget in self._rows.items():
             widget.say(step, self.text)
         self._show_amount()
 
     def show_flow(self) -> None:
         _ = self.text.gettext
+        self._bundle.setVisible(self.error is not None and not self.busy)
         if self.busy:
             self.lead.setText(_("This may take a while."))
         elif self.valid:

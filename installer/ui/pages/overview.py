@@ -9,7 +9,7 @@ from installer.steps.lifecycle import Status
 from installer.ui.conductor import Conductor
 from installer.ui.keeper import RUNS
 from installer.ui.pages.base import PageWidget
-from installer.ui.pages.report_line import ReportLine
+from installer.ui.pages.save_line import REPORT, SaveLine
 from installer.ui.pages.try_it import TryIt
 from installer.ui.widgets.basics import Button, Label, add, breakable, row
 from installer.ui.widgets.cards import Card
@@ -63,7 +63,7 @@ class OverviewPage(PageWidget):
         self.body.addWidget(actions)
         self.try_it = TryIt(conductor)
         self.body.addWidget(self.try_it)
-        self._report = ReportLine(self._keeper)
+        self._report = SaveLine(self._keeper.save_report, REPORT, self._keeper.report_saved)
         self.body.addWidget(self._report)
         add(self.body, wrapping(self._logs, self._look_up), self._log, wrapping(self._remove), self._removal)
         self._keeper.removal_changed.connect(self.refresh)
@@ -92,7 +92,7 @@ class OverviewPage(PageWidget):
         self._prove.say(_("Test again"))
         self._change.say(_("Change model"))
         self.try_it.say(self.text)
-        self._report.say(self.text)
+        self._report.say(self.text, _("Save report …"))
         self._logs.say(_("Show the server's log"))
         self._look_up.say(_("Look up an error"))
         self._log.setAccessibleName(_("Log"))
