@@ -33,7 +33,7 @@ from installer.domain import compose
 from installer.domain import plan as plans
 from installer.steps import read
 from tests.builders import ROOT, planned
-from tests.e2e.world import KEY, Ended, parse, tree
+from tests.e2e.world import KEY, Ended, parse, slipway, tree
 from tests.rig.process import wait_for
 
 TOKEN = "hf_neverSayThis0123456789"
@@ -195,7 +195,7 @@ def test_where_neither_server_nor_docker_answers_docker_is_the_cause(
 ) -> None:
     plan = msgspec.structs.replace(planned(), port=LocalMachine().free_ports(20000, 1)[0])
     (installed / "chat" / "plan.json").write_bytes(plans.to_json(plan))
-    ended = here(environment, "ask", "Hello?", "--json")
+    ended = slipway(("ask", "Hello?", "--json"), environment)
     assert (ended.code, ended.problem["kind"]) == (20, "engine_down")
 
 
@@ -235,11 +235,13 @@ def test_a_report_goes_into_a_file_or_to_standard_output(
     installed: Path, environment: dict[str, str], tmp_path: Path
 ) -> None:
     file = tmp_path / "report.md"
-    ended = here(environment, "report", str(file), "--json", "--language", "de")
+    ended = slipway(("report", str(file), "--json", "--language", "de"), environment)
     assert (ended.code, ended.events[0]["file"]) == (0, str(file))
     assert file.read_text("utf-8").startswith("# Slipway: qwen")
     assert "noch nicht geprüft" in file.read_text("utf-8")
-    assert here(environment, "report", "-", "--language", "de").stdout == file.read_text("utf-8")
+    shown = slipway(("report", "-", "--language", "de"), environment).stdout
+    assert shown.startswith("# Slipway: qwen")
+    assert "| Arbeitsspeicher |" in shown
     assert KEY not in file.read_text("utf-8")
 
 
