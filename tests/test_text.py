@@ -136,6 +136,7 @@ def test_states_of_one_kind_that_mean_different_things_are_told_apart(text: Text
     hub = (
         p.TokenNeeded(repo="a/b", had_token=False),
         p.TokenNeeded(repo="a/b", had_token=True),
+        p.TokenNeeded(repo="a/b", had_token=False, gated=True),
         p.AccessNotGranted(repo="a/b", gated=True),
         p.AccessNotGranted(repo="a/b", gated=False),
     )

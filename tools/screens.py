@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
@@ -24,6 +25,7 @@ from installer.steps.events import Event, Progress, Step
 from installer.ui import theme
 from installer.ui.app import open_window
 from installer.ui.options import Options
+from installer.ui.pages.done import DonePage
 from installer.ui.palette import DARK, LIGHT
 from installer.ui.shell import Shell
 from installer.ui.widgets.cards import ProblemCard
@@ -86,6 +88,8 @@ def walk(application: QApplication, shell: Shell, folder: Path, suffix: str) -> 
         until(lambda page=page: shell.conductor.flow.page is page and not shell.conductor.busy)  # type: ignore[misc]
         shot(f"{list(Page).index(page) + 1}-{page.value}")
         if page is Page.DONE:
+            try_it(shell, until)
+            shot("try-it")
             break
         if page is Page.SUMMARY:
             shell.next.click()
@@ -113,6 +117,26 @@ def halfway(shell: Shell) -> set[Step]:
 
     shell.conductor.event_told.connect(take)
     return steps
+
+
+def try_it(shell: Shell, until: Callable[[Callable[[], bool]], None]) -> None:
+    """Ask about a picture on the last page, and show where the answer stands."""
+    page = shell.current
+    assert isinstance(page, DonePage)
+    there = page.try_it
+    with TemporaryDirectory() as folder:
+        picture = Path(folder, "square.png")
+        drawn = Image.new("RGB", (640, 400), "#3A6EA5")
+        drawn.paste("#F4C542", (230, 110, 410, 290))
+        drawn.save(picture)
+        pictured: list[object] = []
+        there.asking.pictured.connect(pictured.append)
+        there.asking.look_at(str(picture))
+        until(lambda: bool(pictured))
+    there.question.setText(shell.conductor.text.gettext("What can you do?"))
+    there.ask()
+    until(lambda: not there.asking.running)
+    page.reveal(there)
 
 
 if __name__ == "__main__":

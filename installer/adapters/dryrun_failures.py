@@ -85,6 +85,8 @@ PROBLEMS: Mapping[str, Mapping[str, Make]] = {
         "unreachable": lambda _: Unreachable(host=REGISTRY_HOST),
         "tls_not_trusted": lambda _: TlsNotTrusted(host=REGISTRY_HOST),
         "captive_portal": lambda _: CaptivePortal(url=f"https://{REGISTRY_HOST}/v2/"),
+        "token_needed": lambda s: TokenNeeded(repo=s.name, had_token=False),
+        "access_not_granted": lambda s: AccessNotGranted(repo=s.name, gated=True),
     },
     "probe": {
         "gpu_not_in_container": lambda s: GpuNotInContainer(gpu=s.gpu, cuda_error=100, detail="cuInit"),
@@ -123,6 +125,10 @@ PROBLEMS: Mapping[str, Mapping[str, Make]] = {
     },
 }
 """Failures that are raised by the door itself."""
+
+ASKING_THE_HUB = ("token_needed", "access_not_granted")
+ASKING_THE_REGISTRY = tuple(kind for kind in PROBLEMS["resolve"] if kind not in ASKING_THE_HUB)
+"""Two are asked when a profile is resolved."""
 
 BEHAVIOURS: Mapping[str, tuple[str, ...]] = {
     "probe": ("too_little_memory", "disk_full"),

@@ -5,7 +5,12 @@ from __future__ import annotations
 import hashlib
 import re
 
-from installer.adapters.dryrun_failures import BEFORE_THE_FIRST_BYTE, Subject
+from installer.adapters.dryrun_failures import (
+    ASKING_THE_HUB,
+    ASKING_THE_REGISTRY,
+    BEFORE_THE_FIRST_BYTE,
+    Subject,
+)
 from installer.adapters.dryrun_world import LINE_BYTES_PER_SECOND, World, key_of, transfer
 from installer.domain.problems import ImageUnknown, InstallerError, RepoUnknown
 from installer.domain.registry import HelperImage, ImageRelease, Model
@@ -38,7 +43,9 @@ class SimulatedRegistry:
     def resolve(self, release: ImageRelease | HelperImage, platform: str, digest: str | None = None) -> ImageSource:
         """Make up what a registry would say; a digest that is named is taken as one that exists."""
         name = f"{release.repo}:{release.tag}"
-        self._world.failure.strike("resolve", Subject(name=release.repo, tag=release.tag, platform=platform))
+        self._world.failure.strike(
+            "resolve", Subject(name=release.repo, tag=release.tag, platform=platform), *ASKING_THE_REGISTRY
+        )
         registry = self._world.registry
         if release != registry.helper and release not in registry.images.values():
             raise InstallerError(ImageUnknown(image=name))
@@ -71,6 +78,7 @@ class SimulatedHub:
 
     def resolve(self, repo: str, revision: str) -> WeightsSource:
         """Make up a commit whose weight files have the size that the registry file tells."""
+        self._world.failure.strike("resolve", Subject(name=repo, tag=revision), *ASKING_THE_HUB)
         model = self._model(repo, revision)
         commit = revision if _COMMIT.fullmatch(revision) else _hex(f"{repo}@{revision}")[:40]
         sizes = SMALL_FILES | _shards(model.checkpoint_bytes)

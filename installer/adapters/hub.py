@@ -19,9 +19,9 @@ from installer.adapters.store import PART, UnsafeName, safe_parts
 from installer.adapters.weights import MEMORY, Memory, survey
 from installer.domain import answers
 from installer.domain.addresses import host_of
+from installer.domain.hub_token import clean_token
 from installer.domain.problems import (
     AnyProblem,
-    BadToken,
     InstallerError,
     MalformedFile,
     RepoUnknown,
@@ -37,7 +37,6 @@ DEFAULT_ENDPOINT: Final = "https://huggingface.co"
 
 _REPO = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-_TOKEN = re.compile(r"[\x21-\x7e]+")
 
 
 class _Lfs(msgspec.Struct):
@@ -67,25 +66,15 @@ class _Card(msgspec.Struct):
 
 
 class _Model(msgspec.Struct):
+    """`gated` is false, or says who lets an account in: "auto" or "manual"."""
+
     sha: str
     siblings: list[_Sibling]
+    gated: bool | str | None = None
 
 
 class _Carded(msgspec.Struct):
     card: _Card | None = msgspec.field(name="cardData", default=None)
-
-
-def clean_token(text: str | None) -> str | None:
-    """Return a token without the blanks that came with pasting it, None where there is none.
-
-    Raises BadToken for characters that no token has. The token is in no message.
-    """
-    token = (text or "").strip()
-    if not token:
-        return None
-    if not _TOKEN.fullmatch(token):
-        raise InstallerError(BadToken())
-    return token
 
 
 class HuggingFaceHub:
@@ -245,7 +234,8 @@ def _weights(repo: str, url: str, answer: bytes) -> WeightsSource:
             raise InstallerError(MalformedFile(path=url, where=where, reason="unsafe name")) from error
     chosen = set(needed(sibling.rfilename for sibling in model.siblings))
     files = [_file(sibling) for sibling in model.siblings if sibling.rfilename in chosen]
-    return WeightsSource(repo=repo, commit=model.sha, files=tuple(sorted(files, key=lambda file: file.path)))
+    files.sort(key=lambda file: file.path)
+    return WeightsSource(repo=repo, commit=model.sha, files=tuple(files), gated=bool(model.gated))
 
 
 def _file(sibling: _Sibling) -> WeightFile:

@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Iterator
 from types import ModuleType
 
-from installer.adapters.hub import clean_token
+from installer.domain.hub_token import clean_token
 from installer.domain.problems import BadChoice, InstallerError, NoTokenStore
 
 _SERVICE, _NAME = "slipway", "hf_token"

@@ -15,7 +15,7 @@ def ask(session: Session) -> int:
     stack = session.installed_stack()
     asked = session.arguments.question
     question = doors.read_text("-") if asked == "-" else asked
-    shown = asking.picture(session.arguments.image, stack, session.ports) if session.arguments.image else None
+    shown = asking.picture(session.arguments.picture, stack, session.ports) if session.arguments.picture else None
     if shown and shown.original and not session.output.as_json:
         session.output.aside(session.text.picture_scaled(shown))
     telling = _Telling(session)

@@ -13,14 +13,15 @@ from installer.cli.session import Session, to_plain
 from installer.domain import checks, compose, proxy
 from installer.domain import facts as fact_files
 from installer.domain import plan as plans
-from installer.domain.facts import Facts, Gpu, GpuMemory, GpuProcess, Missing
-from installer.domain.memory import Fit, Verdict, budget
+from installer.domain.facts import Facts, Gpu, GpuProcess, Missing
+from installer.domain.memory import Fit, Verdict
 from installer.domain.offers import Offer, longest_context_here, offers
 from installer.domain.plan import Plan, Refusal
 from installer.domain.problems import InstallerError, WindowNotAvailable
 from installer.steps import bundle, lifecycle, report, start
 from installer.steps.home import write_atomically
 from installer.steps.planning import planned
+from installer.text import machine
 
 
 def detect(session: Session) -> int:
@@ -44,13 +45,12 @@ def _show_machine(session: Session, facts: Facts) -> None:
     out, text, _ = session.output, session.text, session.text.gettext
     rows = []
     for gpu in facts.nvidia.gpus:
-        rows.append((_("Graphics card"), _card(session, facts, gpu)))
+        rows.append((_("Graphics card"), f"{machine.card(facts, gpu, text)} ({gpu.uuid})"))
         rows += [(_("Memory held by"), _holder(session, process)) for process in _processes(gpu)]
     if facts.nvidia.driver_version:
-        cuda = ".".join(map(str, facts.nvidia.cuda_version or ()))
-        rows.append((_("NVIDIA driver"), f"{facts.nvidia.driver_version} (CUDA {cuda})"))
+        rows.append((_("NVIDIA driver"), machine.driver(facts.nvidia)))
     engine = facts.engine
-    rows.append((_("Container engine"), f"{engine.operating_system} {engine.version}".strip() or "–"))
+    rows.append((_("Container engine"), machine.engine(engine)))
     rows.append((_("Docker context"), f"{engine.context} {engine.endpoint}".strip() or "–"))
     rows.append(("Compose", facts.compose.version or "–"))
     if facts.host.ram_total_bytes:
@@ -76,22 +76,6 @@ def _holder(session: Session, process: GpuProcess) -> str:
     name = "?" if isinstance(process.name, Missing) else process.name
     held = session.text.missing(process.used_bytes) if isinstance(process.used_bytes, Missing) else None
     return f"{name} ({process.pid}), {held or session.text.gib(int(process.used_bytes))}"
-
-
-def _card(session: Session, facts: Facts, gpu: Gpu) -> str:
-    text, _ = session.text, session.text.gettext
-    room = budget(facts, gpu)
-    if isinstance(gpu.memory, GpuMemory):
-        memory = _("{free} of {total} free").format(
-            free=text.gib(gpu.memory.free_bytes), total=text.gib(gpu.memory.total_bytes)
-        )
-    elif room:
-        memory = _("{free} free, shared with the computer").format(free=text.gib(room.free_bytes))
-    else:
-        memory = text.missing(gpu.memory)
-    capability = gpu.compute_capability
-    shown = "" if isinstance(capability, Missing) else f", CC {capability[0]}.{capability[1]}"
-    return f"{gpu.name}, {memory}{shown} ({gpu.uuid})"
 
 
 def show_offers(session: Session) -> int:
@@ -214,7 +198,9 @@ def why_no_window() -> str:
 
 def write_report(session: Session) -> int:
     """Write what runs, its proof and its memory as Markdown, into a file or to standard output."""
-    made = report.of(session.installed_stack(), doors.now())
+    stack = session.installed_stack()
+    stack.installed()  # what is not installed is said before the machine is read
+    made = report.of(stack, doors.now(), session.facts())
     words, path = session.text.report(made), session.arguments.file
     if path == "-":
         sys.stdout.write(words)

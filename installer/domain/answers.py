@@ -36,6 +36,9 @@ from installer.domain.strict_json import NOT_OF_THAT_FORM
 
 NETWORK_SIGN_IN = 511
 PROXY_SIGN_IN = 407
+GATED = "GatedRepo"
+"""What the hub's `X-Error-Code` says of a repository whose terms an account has to agree to first."""
+
 REASONING_FIELDS = ("reasoning", "reasoning_content")
 """vLLM's name for the thoughts beside an answer, and the one that it had before 0.12."""
 
@@ -93,11 +96,11 @@ def of_hub(answer: Answer, endpoint_host: str, repo: str, revision: str, file: s
         return ServerError(host=answer.host, status=status)  # a signed address that ran out
     code = answer.headers.get("x-error-code", "")
     if status == 401:
-        return TokenNeeded(repo=repo, had_token=answer.had_token)
+        return TokenNeeded(repo=repo, had_token=answer.had_token, gated=code == GATED)
     if status == 403 and answer.is_web_page and not code:
         return CaptivePortal(url=answer.address)
     if status == 403:
-        return AccessNotGranted(repo=repo, gated=code == "GatedRepo")
+        return AccessNotGranted(repo=repo, gated=code == GATED)
     if status == 404:
         return RepoUnknown(repo=repo, revision=revision, file=file)
     return ServerError(host=answer.host, status=status)

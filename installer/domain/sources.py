@@ -68,11 +68,15 @@ class WeightFile(_Source, frozen=True, kw_only=True):
 
 
 class WeightsSource(_Source, frozen=True, kw_only=True):
-    """The files of a checkpoint at one commit of its repository on the hub."""
+    """The files of a checkpoint at one commit of its repository on the hub.
+
+    `gated` tells that everybody may see them and only accounts that agreed to the publisher's terms may fetch them.
+    """
 
     repo: str
     commit: str
     files: tuple[WeightFile, ...]
+    gated: bool = False
 
     @property
     def size_bytes(self) -> int:

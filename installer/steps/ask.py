@@ -19,9 +19,11 @@ from installer.domain.problems import (
     InstallerError,
     PicturesNotRead,
     ServerNotRunning,
+    ServerStarting,
 )
 from installer.steps.cancel import Cancel
 from installer.steps.home import StackHome, read_bytes
+from installer.steps.lifecycle import STOPPED_BY_US
 from installer.steps.ports import Clock, Delta, Picture, Ports, Usage
 from installer.steps.smoke import FIRST_ANSWER_SECONDS, QUICK_SECONDS
 
@@ -77,14 +79,14 @@ def ask(
 ) -> Answer:
     """Ask and tell each piece as it comes. `cancel` ends it at once with Cancelled.
 
-    Raises InstallerError(NotInstalled, BadChoice, ServerNotRunning, BeyondContext, NotAnswering, AnswerRefused,
-    AnswerBroken).
+    Raises InstallerError(NotInstalled, BadChoice, ServerNotRunning, ServerStarting, BeyondContext, NotAnswering,
+    AnswerRefused, AnswerBroken), and what keeps Docker from telling how a silent server does.
     """
     plan = home.installed()
     if plan.task == "image":
         raise InstallerError(BadChoice(field="stack", value=plan.stack, limit="chat"))
     if ports.server.get(plan.port, "/health", QUICK_SECONDS, cancel=cancel).status != 200:
-        raise InstallerError(ServerNotRunning(stack=plan.stack, port=plan.port))
+        raise InstallerError(_why_silent(plan, ports))
     asked = _Listening(ports.clock, told)
     pieces = ports.server.stream(
         plan.port, COMPLETIONS, body(plan, question, shown), FIRST_ANSWER_SECONDS, _key(plan, home), cancel
@@ -110,6 +112,16 @@ def body(plan: Plan, question: str, shown: Picture | None) -> dict[str, object]:
         "stream": True,
         "stream_options": {"include_usage": True},
     }
+
+
+def _why_silent(plan: Plan, ports: Ports) -> AnyProblem:
+    """Tell a server that was stopped from one that still loads and one that ended by itself."""
+    container = next(iter(ports.engine.containers(plan.project)), None)
+    if container is not None and container.status == "running":
+        return ServerStarting(stack=plan.stack, port=plan.port)
+    told_to = container is None or (container.exit_code in STOPPED_BY_US and not container.out_of_memory)
+    code = None if container is None or told_to else container.exit_code
+    return ServerNotRunning(stack=plan.stack, port=plan.port, ended_with=code)
 
 
 def _key(plan: Plan, home: StackHome) -> str | None:

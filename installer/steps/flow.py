@@ -24,7 +24,16 @@ from installer.domain.sources import Sources
 from installer.steps.bookmark import PAGES, Bookmark, Page
 from installer.steps.home import full_path
 from installer.steps.install import Installed
-from installer.steps.known import Flow, needs_reading, needs_sources, weights_folder
+from installer.steps.known import (
+    WANTS_A_TOKEN,
+    Flow,
+    asks_for_token,
+    needs_port_look,
+    needs_reading,
+    needs_sources,
+    token_lacking,
+    weights_folder,
+)
 from installer.steps.lifecycle import Status
 from installer.steps.planning import without_ours
 from installer.steps.resolving import Answer
@@ -39,6 +48,7 @@ __all__ = [
     "Flow",
     "Page",
     "Standing",
+    "asks_for_token",
     "back",
     "bookmark",
     "change_model",
@@ -48,15 +58,19 @@ __all__ = [
     "forward",
     "found",
     "go_back_to",
+    "needs_port_look",
     "needs_reading",
     "needs_sources",
     "opened",
     "page_to_mend",
+    "port_looked_at",
     "removed",
     "resolved",
     "seen",
     "standing",
     "to_overview",
+    "token_known",
+    "token_lacking",
     "unread",
     "unresolved",
     "weights_folder",
@@ -161,6 +175,17 @@ def chose(flow: Flow, **changes: Any) -> Flow:
     return _decided(changed if set(changes) == {"language"} else replace(changed, goal=None))
 
 
+def port_looked_at(flow: Flow, port: int, owner: str | None) -> Flow:
+    """Take in who has a port that a person named, None for nobody."""
+    return _decided(replace(flow, port_seen=(port, owner)))
+
+
+def token_known(flow: Flow, known: bool) -> Flow:
+    """Take in whether a token for the hub is at hand; a question that the hub refused may be asked again."""
+    refused = isinstance(flow.not_resolved, WANTS_A_TOKEN)
+    return replace(flow, has_token=known, not_resolved=None if known and refused else flow.not_resolved)
+
+
 def forward(flow: Flow) -> Flow:
     """Go to the next page if this one lets go, otherwise stay. Who goes on from a recommended model has chosen it."""
     if flow.at_overview or flow.page is Page.DONE or not standing(flow).valid:
@@ -212,7 +237,7 @@ def removed(flow: Flow) -> Flow:
 
 def _afresh(flow: Flow) -> Flow:
     choices = Choices(language=flow.choices.language)
-    return Flow(registry=flow.registry, choices=choices, default_folder=flow.default_folder)
+    return Flow(registry=flow.registry, choices=choices, default_folder=flow.default_folder, has_token=flow.has_token)
 
 
 def _judged_anew(flow: Flow) -> Flow:

@@ -12,7 +12,7 @@ from installer.domain.facts import Facts
 from installer.domain.memory import Verdict
 from installer.domain.offers import Offer, offer, with_levers
 from installer.domain.plan import Plan, Present, Refusal
-from installer.domain.problems import AnyProblem
+from installer.domain.problems import AccessNotGranted, AnyProblem, BadToken, PortTaken, TokenNeeded
 from installer.domain.registry import Registry
 from installer.domain.sources import Sources
 from installer.steps.bookmark import PAGES, Page
@@ -20,6 +20,9 @@ from installer.steps.home import full_path
 from installer.steps.install import Installed
 from installer.steps.lifecycle import Status
 from installer.steps.resolving import Answer
+
+WANTS_A_TOKEN = TokenNeeded | AccessNotGranted | BadToken
+"""What the hub refuses until there is a token that may read the model."""
 
 _ASKS_THE_NETWORK = (Page.VERSION, Page.OPTIONS, Page.SUMMARY)
 
@@ -32,6 +35,8 @@ class Flow:
     where weights lie unless `choices.folder` says otherwise. `running` is the plan of a server of ours that holds
     memory now and makes room for another: `facts` are without it. `card_gone` says that the chosen card is not there
     any more, until a person has seen it. `answer` is what the network said of the profile.
+    `port_seen` is the port that was looked at last, and what the machine said of its owner.
+    `has_token` says that a token for the hub is at hand; the token itself is in no flow.
     `plan` is there also where nothing but consent to a licence is missing; `refusal` names it then.
 
     `not_read`, `not_resolved` and `failure` are why the last reading, question to the network and installation ended
@@ -47,6 +52,8 @@ class Flow:
     running: Plan | None = None
     card_gone: bool = False
     offers: tuple[Offer, ...] = ()
+    port_seen: tuple[int, str | None] | None = None
+    has_token: bool = False
     answer: Answer | None = None
     plan: Plan | None = None
     refusal: Refusal | None = None
@@ -95,6 +102,41 @@ class Flow:
         if plans.place_of(self.facts, self.answer.sources) == self.answer.place:
             return self.answer.present
         return Present(image=self.answer.present.image)
+
+
+def needs_port_look(flow: Flow) -> bool:
+    """Say whether a port that a person named has still to be looked at; one that Slipway proposes was free."""
+    port = flow.choices.port
+    asked_for = flow.facts is not None and flow.page in (Page.OPTIONS, Page.SUMMARY) and port is not None
+    return asked_for and (flow.port_seen is None or flow.port_seen[0] != port)
+
+
+def port_taken(flow: Flow) -> PortTaken | None:
+    """Return who has the port that a person named; our own server leaves it before another one starts."""
+    if flow.port_seen is None or flow.port_seen[0] != flow.choices.port:
+        return None
+    port, owner = flow.port_seen
+    ours = flow.running is not None and flow.running.port == port
+    return None if owner is None or ours else PortTaken(port=port, owner=owner)
+
+
+def asks_for_token(flow: Flow) -> bool:
+    """Say whether a token for the hub is of use: what is to be fetched is gated, or the hub refused for want of one."""
+    refused = (flow.not_resolved, flow.failure)
+    return _is_gated(flow) or any(isinstance(each, WANTS_A_TOKEN) for each in refused)
+
+
+def token_lacking(flow: Flow) -> TokenNeeded | None:
+    """Return why a gated model cannot be fetched, None where a token is at hand or everything is here already."""
+    if flow.sources is None or flow.has_token or not _is_gated(flow):
+        return None
+    return TokenNeeded(repo=flow.sources.weights.repo, had_token=False, gated=True)
+
+
+def _is_gated(flow: Flow) -> bool:
+    if flow.sources is None or not flow.sources.weights.gated:
+        return False
+    return flow.present.weights_bytes < flow.sources.weights.size_bytes
 
 
 def judged(flow: Flow, offered: Offer, context: int | None) -> Offer:

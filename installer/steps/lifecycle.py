@@ -20,6 +20,9 @@ from installer.steps.job import Job
 from installer.steps.ports import ContainerState, Ports
 from installer.steps.smoke import SmokeReport
 
+STOPPED_BY_US = (0, 137, 143)
+"""How a server ends that was told to: in good order, by SIGKILL, by SIGTERM."""
+
 WAIT_FOR_ENGINE_SECONDS = 300.0
 """After sign-in Docker Desktop takes a minute or two to come up."""
 
@@ -84,7 +87,7 @@ def _state(
     if container.status == "running":
         serves = job.ports.server.get(plan.port, "/health", timeout_s=5.0).status == 200
         return "serving" if serves else "starting"
-    if container.status == "restarting" or container.exit_code not in (0, 137, 143):
+    if container.status == "restarting" or container.exit_code not in STOPPED_BY_US:
         return "failed"
     return "stopped"
 

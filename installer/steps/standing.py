@@ -20,7 +20,7 @@ from installer.domain.problems import (
     RelaxRefused,
 )
 from installer.steps.bookmark import Page
-from installer.steps.known import Flow, needs_reading
+from installer.steps.known import WANTS_A_TOKEN, Flow, needs_reading, port_taken, token_lacking
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +92,9 @@ def _version_stands(flow: Flow) -> Standing:
 def _options_stand(flow: Flow) -> Standing:
     if needs_reading(flow):
         return Standing(valid=False, reason=flow.not_read)
+    missing = token_lacking(flow) or port_taken(flow)
+    if missing is not None:
+        return Standing(valid=False, reason=missing)
     return WAIT if flow.plan is None and flow.refusal is None else _unless(but_consent(flow.refusal))
 
 
@@ -122,6 +125,8 @@ def _where(problem: AnyProblem) -> Page | None:
         case LicenceNotAccepted():
             return Page.SUMMARY
         case DiskFull(engine=False) | NotWritable() | PortTaken():
+            return Page.OPTIONS
+        case _ if isinstance(problem, WANTS_A_TOKEN):
             return Page.OPTIONS
         case DigestGone():
             return Page.VERSION

@@ -6,7 +6,7 @@ A front end holds one `Text`; another language is another `Text`. Facts and Prob
 from __future__ import annotations
 
 from installer.domain.calibration import StartFigures
-from installer.domain.facts import Missing
+from installer.domain.facts import Facts, Missing
 from installer.domain.memory import Limit, Verdict
 from installer.domain.offers import Offer, Reason
 from installer.domain.plan import Plan
@@ -18,7 +18,7 @@ from installer.steps.ports import Picture
 from installer.steps.report import Report
 from installer.steps.smoke import Check
 from installer.steps.speed import Estimate
-from installer.text import ask, context, flags, memory, names, notes, report, speed
+from installer.text import ask, context, flags, memory, names, notes, proxy, report, speed
 from installer.text.language import choose_language
 from installer.text.notes import StepText
 from installer.text.numbers import Language
@@ -153,6 +153,10 @@ class Text(Voice):
     def picture_scaled(self, picture: Picture) -> str:
         """Say that a picture is sent smaller than it is; "" where it is not."""
         return ask.scaled(picture, self)
+
+    def proxies(self, facts: Facts) -> tuple[tuple[str, str], ...]:
+        """Return what this computer and Docker go through, and where a person changes that."""
+        return proxy.in_force(facts, self)
 
     def estimate(self, estimate: Estimate) -> str:
         """Say how long the download will take at the measured speed."""

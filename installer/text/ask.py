@@ -11,13 +11,26 @@ from installer.text.voice import ProblemText, Voice
 
 
 def server_not_running(problem: p.ServerNotRunning, t: Voice) -> ProblemText:
-    """Return the words for a server that is installed and does not answer."""
+    """Return the words for a server that is installed and was stopped, or ended by itself."""
+    if problem.ended_with is not None:
+        return ProblemText(
+            t.gettext("Server ended by itself"),
+            t.gettext("The server stopped with the exit code {code}.", code=problem.ended_with),
+            t.gettext("Look at its log (slipway logs), then start it with the command shown."),
+        )
     return ProblemText(
         t.gettext("Server is not running"),
-        t.gettext(
-            "The server does not answer at 127.0.0.1:{port}. It was stopped, or is still starting.", port=problem.port
-        ),
+        t.gettext("The server was stopped: nothing answers at 127.0.0.1:{port}.", port=problem.port),
         t.gettext("Start it with the command shown and ask again. A start can take minutes."),
+    )
+
+
+def server_starting(problem: p.ServerStarting, t: Voice) -> ProblemText:
+    """Return the words for a server that does not answer yet."""
+    return ProblemText(
+        t.gettext("Server is still starting"),
+        t.gettext("The server at 127.0.0.1:{port} is still loading the model.", port=problem.port),
+        t.gettext("Ask again in some minutes; the first start takes longest. The command shown says when it serves."),
     )
 
 

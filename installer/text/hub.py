@@ -69,6 +69,16 @@ def token_needed(problem: p.TokenNeeded, t: Voice) -> ProblemText:
                 "Check the name. Then make a new token of the type Read at huggingface.co/settings/tokens and enter it."
             ),
         )
+    if problem.gated:
+        return ProblemText(
+            t.gettext("Sign-in needed"),
+            t.gettext("Hugging Face gives {repo} only to accounts that have agreed to its licence.", repo=repo),
+            t.gettext(
+                "Agree to the licence at huggingface.co/{name}. Then make a token of the type Read at "
+                "huggingface.co/settings/tokens and enter it.",
+                name=problem.repo,
+            ),
+        )
     return ProblemText(
         t.gettext("Sign-in needed"),
         t.gettext(

@@ -205,6 +205,8 @@ def words_for(problem: p.AnyProblem, t: Voice) -> ProblemText:  # noqa: C901 - a
             return start.container_not_ours(problem, t)
         case p.ServerNotRunning():
             return ask.server_not_running(problem, t)
+        case p.ServerStarting():
+            return ask.server_starting(problem, t)
         case p.SmokeFailed():
             return own.smoke_failed(problem, t)
         case p.NotAnswering():

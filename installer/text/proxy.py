@@ -3,7 +3,29 @@
 from __future__ import annotations
 
 from installer.domain import problems as p
+from installer.domain.facts import Facts
 from installer.text.voice import ProblemText, Voice
+
+
+def in_force(facts: Facts, t: Voice) -> tuple[tuple[str, str], ...]:
+    """Return what each side goes through, and in the next line where a person changes a proxy that is there."""
+    ours, dockers, none = facts.host.proxy.shown, facts.engine.proxy.shown, t.gettext("none")
+    return (
+        (t.gettext("For the model, from this computer"), f"{ours}\n{_where_ours_is(facts, t)}" if ours else none),
+        (t.gettext("For the image, from Docker"), f"{dockers}\n{_where_dockers_is(facts, t)}" if dockers else none),
+    )
+
+
+def _where_ours_is(facts: Facts, t: Voice) -> str:
+    if facts.host.system == "Windows":
+        return t.gettext("To change it: Windows' settings under Network, Proxy, or the variable HTTPS_PROXY.")
+    return t.gettext("To change it: the variables HTTPS_PROXY and NO_PROXY.")
+
+
+def _where_dockers_is(facts: Facts, t: Voice) -> str:
+    if facts.engine.docker_desktop:
+        return t.gettext("To change it: Docker Desktop under Settings, Resources, Proxies.")
+    return t.gettext("To change it: /etc/docker/daemon.json under proxies, or the environment of Docker's service.")
 
 
 def engine_without_proxy(problem: p.EngineWithoutProxy, t: Voice) -> ProblemText:

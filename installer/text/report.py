@@ -11,7 +11,7 @@ from installer.domain.plan import Plan
 from installer.domain.registry import Flag
 from installer.steps.report import Report
 from installer.steps.smoke import SmokeReport
-from installer.text import context, flags, memory, names, notes
+from installer.text import context, flags, machine, memory, names, notes
 from installer.text.voice import Voice
 
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
@@ -40,6 +40,8 @@ def markdown(report: Report, t: Voice) -> str:
         _heading(t.gettext("Proof")),
         _proof(report.proof, t),
         *((_heading(t.gettext("Graphics memory")), _memory(report, t)) if plan.gpu else ()),
+        _heading(t.gettext("Computer")),
+        _table(("", ""), machine.rows(report.facts, t)),
         _heading(t.gettext("Arguments of the server")),
         _arguments(plan, t),
     ]

@@ -9,15 +9,12 @@ from installer.text.voice import ProblemText, Voice
 
 
 def port_taken(problem: p.PortTaken, t: Voice) -> ProblemText:
-    """Return the words for a port that another program holds."""
+    """Return the words for a port that another program holds, or Windows for itself."""
     sentence = t.gettext("Another program is listening on port {port}.", port=problem.port)
     if problem.owner:
-        sentence = t.gettext(
-            "Another program is listening on port {port}: {owner}.", port=problem.port, owner=problem.owner
-        )
-    return ProblemText(
-        t.gettext("Port taken"), sentence, t.gettext("Choose another port, or close that program. Then try again.")
-    )
+        sentence = t.gettext("Port {port} is taken by {owner}.", port=problem.port, owner=problem.owner)
+    remedy = t.gettext("Choose another port, or close the program that holds this one. Then try again.")
+    return ProblemText(t.gettext("Port taken"), sentence, remedy)
 
 
 def kv_cache_too_small(problem: p.KvCacheTooSmall, t: Voice) -> ProblemText:

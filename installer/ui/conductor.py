@@ -61,6 +61,7 @@ class Conductor(Workroom):
         self._measured: WeightsSource | None = None
         self._expected: Estimate | None = None
         self._line = Cancel()
+        self._port_asked: int | None = None
         self.closing.connect(self._line.set)
 
     @property
@@ -151,6 +152,29 @@ class Conductor(Workroom):
             return
         self._set(flows.forward(self._known))
 
+    def look_at_port(self) -> None:
+        """Find out who has the port that a person named; nothing is said where that fails."""
+        port = self._known.choices.port
+        if port is None or port == self._port_asked:
+            return
+        self._port_asked = port
+
+        def take(owner: str | None) -> None:
+            self._port_asked = None
+            self._set(flows.port_looked_at(self._known, port, owner))
+
+        self.bridge.run(lambda: self.ports.machine.port_owner(port), take, _quiet)
+
+    def use_token(self, token: str) -> None:
+        """Use this token for the hub, and ask again what was refused without it; one that cannot be one is told."""
+        try:
+            super().use_token(token)
+        except InstallerError as error:
+            self.show_problem(error.problem)
+            return
+        if self.flow is not None:
+            self._set(flows.token_known(self.flow, self.secrets.hf_token is not None))
+
     def back(self) -> None:
         """Go back one page."""
         if self.flow is not None and not self.busy:
@@ -209,6 +233,7 @@ class Conductor(Workroom):
         answers = self.options.answers
         choices = choice_files.from_text(doors.read_text(answers), answers) if answers else None
         flow = flows.opened(registry, self.home.bookmark(), choices, default_folder=str(self.home.models))
+        flow = flows.token_known(flow, self.secrets.hf_token is not None)
         return Opening(flow, self._looked(flow))
 
     def _looked(self, flow: Flow) -> Look:
@@ -248,6 +273,8 @@ class Conductor(Workroom):
             self.look_again()
         elif flows.needs_sources(flow):
             self.resolve()
+        if flows.needs_port_look(flow):
+            self.look_at_port()
 
     def _keep(self, bookmark: Bookmark) -> None:
         """Have a bookmark written on a thread: a disk may take its time. The newest one is written last."""

@@ -123,7 +123,8 @@ class Keeper(QObject):
         stack, text = self._room.stack, self._room.text
 
         def save() -> str:
-            return str(report.save(path, text.report(report.of(stack, doors.now()))))
+            facts = self._room.facts(self._folder)
+            return str(report.save(path, text.report(report.of(stack, doors.now(), facts))))
 
         self._room.bridge.run(save, self.report_saved.emit, lambda error: self._room.show_problem(problem_of(error)))
 

@@ -142,6 +142,7 @@ def style_sheet(p: Palette) -> str:
     QLabel[part="strong"] {{ font-weight: 600; }}
     QLabel[part="code"], QPlainTextEdit, QLabel[part="command"]
       {{ font-family: "DejaVu Sans Mono", "Cascadia Mono", Consolas, monospace; font-size: {scaled(CAPTION)}px; }}
+    QPlainTextEdit[part="prose"] {{ font-family: "{FAMILY}"; font-size: {scaled(BODY)}px; }}
     QFrame[part="card"] {{ background: {p.surface}; border: 1px solid {p.line}; border-radius: 8px; }}
     QFrame[part="choice"] {{ background: {p.surface}; border: 1px solid {p.line}; border-radius: 8px; }}
     QFrame[part="choice"][chosen="true"] {{ background: {p.selected}; border: 1px solid {p.accent}; }}

@@ -13,6 +13,7 @@ from PySide6.QtCore import QObject, Signal
 
 from installer import doors
 from installer.domain.facts import Facts
+from installer.domain.hub_token import clean_token
 from installer.domain.problems import AnyProblem, Bug, Cancelled, InstallerError, Interrupted, RelaxRefused
 from installer.domain.registry import Registry
 from installer.steps import read
@@ -86,12 +87,26 @@ class Workroom(QObject):
         self.secrets = replace(self.secrets, api_key=key.strip() or None)
 
     def use_token(self, token: str) -> None:
-        """Use this token for the hub; a rehearsal asks no hub and keeps its world."""
-        if token.strip() in ("", self.secrets.hf_token):
+        """Use this token for the hub; a rehearsal asks no hub and keeps its world. Raises InstallerError(BadToken)."""
+        clean = clean_token(token)
+        if clean in (None, self.secrets.hf_token):
             return
-        self.secrets = replace(self.secrets, hf_token=token.strip())
+        self.secrets = replace(self.secrets, hf_token=clean)
         if not self.options.dry_run:
             self._ports = doors.real(self.secrets)
+
+    def keep_token(self) -> None:
+        """Keep the token in the system's store; a rehearsal keeps nothing. To be called on a thread.
+
+        Raises InstallerError(BadToken, NoTokenStore).
+        """
+        if not self.options.dry_run:
+            doors.store_token(self.secrets.hf_token or "")
+
+    def forget_token(self) -> None:
+        """Remove the token from the system's store. To be called on a thread. Raises InstallerError(NoTokenStore)."""
+        if not self.options.dry_run:
+            doors.forget_token()
 
     def work(
         self,

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from huggingface_hub import HfApi
 
-from installer.adapters.hub import HuggingFaceHub, clean_token
+from installer.adapters.hub import HuggingFaceHub
 from installer.domain.problems import (
     AccessNotGranted,
     BadToken,
@@ -125,16 +125,29 @@ def test_a_plan_with_a_name_that_leaves_the_folder_writes_nothing(
 @pytest.mark.parametrize(
     ("token", "gated", "expected"),
     [
-        (None, True, TokenNeeded(repo="org/closed", had_token=False)),
+        (None, True, TokenNeeded(repo="org/closed", had_token=False, gated=True)),
+        (None, False, TokenNeeded(repo="org/closed", had_token=False)),
         ("hf_other", True, AccessNotGranted(repo="org/closed", gated=True)),
         ("hf_other", False, AccessNotGranted(repo="org/closed", gated=False)),
     ],
 )
-def test_the_three_ways_to_be_kept_out(server: LocalHub, token: str | None, gated: bool, expected: Problem) -> None:
+def test_the_ways_to_be_kept_out(
+    server: LocalHub, place: FolderWeights, token: str | None, gated: bool, expected: Problem
+) -> None:
     server.add("org/closed", FILES, token=SECRET, gated=gated)
+    hub = hub_of(server, token)
     with refusal() as problems:
-        hub_of(server, token).resolve("org/closed", "main")
+        fetch(hub, hub.resolve("org/closed", "main"), place)
     assert problems == [expected]
+
+
+def test_the_list_of_files_says_whether_they_are_gated(server: LocalHub, place: FolderWeights) -> None:
+    server.add("org/closed", FILES, token=SECRET, gated=True)
+    assert not hub_of(server).resolve(REPO, "main").gated
+    weights = hub_of(server).resolve("org/closed", "main")
+    assert weights.gated
+    fetch(hub_of(server, SECRET), weights, place)
+    assert hub_of(server).missing_bytes(weights, place) == 0
 
 
 def test_a_repository_that_is_not_there_looks_like_a_private_one(server: LocalHub) -> None:
@@ -192,7 +205,6 @@ def test_a_token_that_cannot_be_one_is_refused_without_repeating_it(server: Loca
 
 @pytest.mark.parametrize("text", [None, "", " \r\n"])
 def test_no_token_is_no_header(server: LocalHub, text: str | None) -> None:
-    assert clean_token(text) is None
     hub_of(server, text).resolve(REPO, "main")
     assert "authorization" not in server.asked[0].headers
 

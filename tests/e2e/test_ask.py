@@ -33,7 +33,7 @@ from installer.domain import compose
 from installer.domain import plan as plans
 from installer.steps import read
 from tests.builders import ROOT, planned
-from tests.e2e.world import KEY, Ended, parse, tree
+from tests.e2e.world import KEY, Ended, parse, slipway, tree
 from tests.rig.process import wait_for
 
 TOKEN = "hf_neverSayThis0123456789"
@@ -167,11 +167,11 @@ def test_a_picture_goes_along_and_it_is_said_where_it_is_made_smaller(
     installed: Path, server: Answering, environment: dict[str, str], tmp_path: Path
 ) -> None:
     Image.new("1", (5000, 4000)).save(tmp_path / "large.png")
-    ended = here(environment, "ask", "What?", "--image", str(tmp_path / "large.png"), "--language", "de")
+    ended = here(environment, "ask", "What?", "--picture", str(tmp_path / "large.png"), "--language", "de")
     assert ended.code == 0
     assert "5.000\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}4.000" in ended.stderr
     assert server.asked[0]["messages"][0]["content"][0]["image_url"]["url"].startswith("data:image/png;base64,")
-    told = here(environment, "ask", "What?", "--json", "--image", str(tmp_path / "large.png")).events[-1]
+    told = here(environment, "ask", "What?", "--json", "--picture", str(tmp_path / "large.png")).events[-1]
     assert told["picture"]["original"] == [5000, 4000]
     broken = here(environment, "ask", "What?", "--json", "--image", str(ROOT / "README.md"))
     assert (broken.code, broken.problem["kind"], broken.problem["state"]) == (2, "picture_unreadable", "unknown_format")
@@ -190,14 +190,13 @@ def test_a_question_beyond_the_context_gets_the_words_of_the_context_copy(
     assert KEY not in refused.stdout + refused.stderr
 
 
-def test_a_server_that_does_not_run_is_told_with_the_command_that_starts_it(
+def test_where_neither_server_nor_docker_answers_docker_is_the_cause(
     installed: Path, server: Answering, environment: dict[str, str]
 ) -> None:
     plan = msgspec.structs.replace(planned(), port=LocalMachine().free_ports(20000, 1)[0])
     (installed / "chat" / "plan.json").write_bytes(plans.to_json(plan))
-    ended = here(environment, "ask", "Hello?", "--json")
-    assert (ended.code, ended.problem["kind"]) == (50, "server_not_running")
-    assert ended.problem["command"] == "slipway start"
+    ended = slipway(("ask", "Hello?", "--json"), environment)
+    assert (ended.code, ended.problem["kind"]) == (20, "engine_down")
 
 
 def test_ctrl_c_ends_an_answer_at_once(installed: Path, server: Answering, environment: dict[str, str]) -> None:
@@ -236,11 +235,13 @@ def test_a_report_goes_into_a_file_or_to_standard_output(
     installed: Path, environment: dict[str, str], tmp_path: Path
 ) -> None:
     file = tmp_path / "report.md"
-    ended = here(environment, "report", str(file), "--json", "--language", "de")
+    ended = slipway(("report", str(file), "--json", "--language", "de"), environment)
     assert (ended.code, ended.events[0]["file"]) == (0, str(file))
     assert file.read_text("utf-8").startswith("# Slipway: qwen")
     assert "noch nicht geprüft" in file.read_text("utf-8")
-    assert here(environment, "report", "-", "--language", "de").stdout == file.read_text("utf-8")
+    shown = slipway(("report", "-", "--language", "de"), environment).stdout
+    assert shown.startswith("# Slipway: qwen")
+    assert "| Arbeitsspeicher |" in shown
     assert KEY not in file.read_text("utf-8")
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import signal
 import subprocess
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
-from tests.e2e.world import QUICK, World, at_once, watched
+from tests.e2e.world import KEY, QUICK, World, at_once, slipway, watched
 from tests.rig.images import Images
 
 IMAGE = "vllm/vllm-openai"
@@ -121,6 +123,29 @@ def test_look_after_it_status_stop_start_smoke_logs_uninstall(world: World):
     assert list(world.home.rglob("*.safetensors")) == []
     gone = world.slipway("status", "--json")
     assert (gone.code, gone.problem["kind"]) == (2, "not_installed")
+
+
+def test_what_was_installed_is_asked(world: World, tmp_path: Path):
+    assert world.install().code == 0
+    answered = world.slipway("ask", "Grüße 🦊, wie geht es?", "--json").events
+    assert len(answered) > 3, "it streams"
+    assert (answered[-1]["content"], answered[-1]["finish"]) == ("Grüße 🦊, wie geht es?", "stop")
+    assert answered[-1]["generated_tokens"] > 0
+    Image.new("RGB", (64, 48), "red").save(tmp_path / "red.png")
+    seen = world.slipway("ask", "Which colour?", "--picture", str(tmp_path / "red.png"), "--json")
+    assert (seen.events[-1]["content"], seen.events[-1]["picture"]["width"]) == ("red", 64)
+    too_long = slipway(("ask", "-", "--json"), world.environment, stdin="word " * 70_000)
+    assert (too_long.code, too_long.problem["kind"], too_long.problem["limit_tokens"]) == (2, "beyond_context", 65536)
+    env = world.home / "chat" / "vllm.env"
+    env.write_text(env.read_text().replace(KEY, "another-key"))
+    assert world.slipway("ask", "Hello?", "--json").problem["status"] == 401
+    assert world.slipway("stop", "--json").code == 0
+    stopped = world.slipway("ask", "Hello?", "--json")
+    assert (stopped.code, stopped.problem["kind"], stopped.problem["command"]) == (
+        50,
+        "server_not_running",
+        "slipway start",
+    )
 
 
 def test_weights_and_image_stay_if_the_person_wants_to_keep_them(world: World):

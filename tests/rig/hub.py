@@ -126,6 +126,7 @@ class LocalHub:
     ) -> str:
         """Serve a repository, or its next commit; return the commit. With a token, only whoever sends it is let in.
 
+        The files of a gated one are listed for everybody, as on the real hub (huggingface.js, issue 945).
         ``card`` is the head of the model's card, such as ``{"license": "mit"}``; without one the hub names no licence.
         """
         commit = _commit(files)
@@ -180,7 +181,8 @@ class LocalHub:
 
     def _model(self, asked: Asked, repo: str, revision: str, blobs: bool) -> _Answer:
         fault = self._fault_for(None, "api")
-        refusal = _broken(fault) or self._refusal(asked, repo, revision)
+        gated = repo in self._repos and self._repos[repo].gated
+        refusal = _broken(fault) or (None if gated else self._refusal(asked, repo, revision))
         if refusal:
             return refusal
         found = self._repos[repo]

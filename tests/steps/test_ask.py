@@ -16,20 +16,23 @@ from PIL import Image
 from installer.domain import compose
 from installer.domain.problems import (
     AnswerRefused,
+    AnyProblem,
     BadChoice,
     BeyondContext,
     Cancelled,
+    EngineDown,
     FileUnreadable,
     InstallerError,
     NotInstalled,
     PicturesNotRead,
     ServerNotRunning,
+    ServerStarting,
 )
 from installer.steps import ask as asking
 from installer.steps import lifecycle
 from installer.steps.ask import Answer
 from installer.steps.cancel import Cancel
-from installer.steps.ports import Delta, Picture, ServerAnswer, Usage
+from installer.steps.ports import ContainerState, Delta, Picture, ServerAnswer, Usage
 from installer.text import Text
 from tests.steps.kit import LARGE_PROFILE, JumpingClock, Rehearsal, rehearsal
 
@@ -165,13 +168,15 @@ def test_it_can_be_stopped_between_two_pieces(stage: Rehearsal) -> None:
 class Told:
     """A server that yields these pieces, or fails, and keeps what it was asked; a clock goes on between the pieces."""
 
+    health = 200
+
     def __init__(self, clock: JumpingClock, *pieces: Delta | Exception) -> None:
         self.clock = clock
         self.pieces = pieces
         self.asked: list[tuple[str, dict[str, object], str | None]] = []
 
     def get(self, *_: object, **__: object) -> ServerAnswer:
-        return ServerAnswer(status=200, body=b"", seconds=0.0)
+        return ServerAnswer(status=self.health, body=b"", seconds=0.0)
 
     post = get
 
@@ -190,6 +195,54 @@ def served(stage: Rehearsal, *pieces: Delta | Exception) -> tuple[Rehearsal, Tol
     clock = JumpingClock()
     server = Told(clock, *pieces)
     return dataclasses.replace(stage, ports=dataclasses.replace(stage.ports, server=server, clock=clock)), server
+
+
+class Containers:
+    """An engine that shows these containers, or fails."""
+
+    def __init__(self, *shown: ContainerState, problem: AnyProblem | None = None) -> None:
+        self.shown = shown
+        self.problem = problem
+
+    def containers(self, _: str) -> tuple[ContainerState, ...]:
+        if self.problem is not None:
+            raise InstallerError(self.problem)
+        return self.shown
+
+
+SILENT: dict[str, tuple[dict[str, Any] | None, AnyProblem]] = {
+    "loads": ({"status": "running"}, ServerStarting(stack="chat", port=8000)),
+    "was stopped": ({"status": "exited", "exit_code": 143}, ServerNotRunning(stack="chat", port=8000)),
+    "ended by itself": ({"status": "exited", "exit_code": 1}, ServerNotRunning(stack="chat", port=8000, ended_with=1)),
+    "was killed for want of memory": (
+        {"status": "exited", "exit_code": 137, "out_of_memory": True},
+        ServerNotRunning(stack="chat", port=8000, ended_with=137),
+    ),
+    "was removed": (None, ServerNotRunning(stack="chat", port=8000)),
+}
+
+
+@pytest.mark.parametrize("status", [0, 503])
+@pytest.mark.parametrize("case", SILENT)
+def test_a_silent_server_is_told_by_what_its_container_does(stage: Rehearsal, case: str, status: int) -> None:
+    changes, expected = SILENT[case]
+    shown = () if changes is None else (msgspec.structs.replace(stage.container(), **changes),)
+    other, server = served(stage)
+    server.health = status
+    engine: Any = Containers(*shown)
+    other = dataclasses.replace(other, ports=dataclasses.replace(other.ports, engine=engine))
+    assert other.fails(lambda: ask(other)) == expected
+    said = Text("de").problem(expected)
+    assert said.title != Text("en").problem(expected).title
+
+
+def test_where_docker_itself_is_down_that_is_the_cause(stage: Rehearsal) -> None:
+    down = EngineDown(endpoint="npipe")
+    other, server = served(stage)
+    server.health = 0
+    engine: Any = Containers(problem=down)
+    other = dataclasses.replace(other, ports=dataclasses.replace(other.ports, engine=engine))
+    assert other.fails(lambda: ask(other)) == down
 
 
 def test_the_key_of_the_env_file_goes_with_the_question_and_is_in_no_answer(stage: Rehearsal) -> None:

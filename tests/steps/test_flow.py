@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -277,6 +278,64 @@ def test_another_folder_is_read_before_it_is_planned_and_the_page_stays() -> Non
     assert moved.plan.place == FolderWeights(folder="/elsewhere")
 
 
+def test_a_port_that_a_person_named_is_looked_at_and_one_that_is_taken_is_not_installed() -> None:
+    flow = at(Page.OPTIONS)
+    assert not flows.needs_port_look(flow), "what Slipway proposes was free"
+    flow = flows.chose(flow, port=8123)
+    assert flows.needs_port_look(flow)
+    taken = flows.port_looked_at(flow, 8123, "nginx (812)")
+    assert not flows.needs_port_look(taken)
+    assert standing(taken) == flows.Standing(valid=False, reason=p.PortTaken(port=8123, owner="nginx (812)"))
+    assert standing(flows.chose(taken, port=8124)).valid
+    assert standing(flows.port_looked_at(taken, 8123, None)).valid
+    ours = dataclasses.replace(taken, running=plan_of(port=8123))
+    assert standing(ours).valid, "our own server leaves it before another one starts"
+    late = flows.port_looked_at(walked(flow, Page.SUMMARY), 8123, "")
+    assert late.page is Page.OPTIONS
+
+
+def gated(flow: Flow, **changes: Any) -> Answer:
+    """What the hub says of a model that only accounts which agreed to its terms may fetch."""
+    known = answer(flow)
+    weights = msgspec.structs.replace(known.sources.weights, gated=True)
+    return answer(flow, sources=msgspec.structs.replace(known.sources, weights=weights), **changes)
+
+
+def test_a_gated_model_is_not_installed_without_a_token() -> None:
+    flow = at(Page.OPTIONS)
+    assert not flows.asks_for_token(flow)
+    flow = flows.resolved(flow, gated(flow))
+    assert flows.asks_for_token(flow)
+    lacking = p.TokenNeeded(repo=flow.sources.weights.repo, had_token=False, gated=True)
+    assert standing(flow) == flows.Standing(valid=False, reason=lacking)
+    known = flows.token_known(flow, True)
+    assert standing(known).valid
+    assert flows.asks_for_token(known), "it may be the wrong one"
+    assert flows.page_to_mend(flows.forward(known), lacking) is Page.OPTIONS
+    total = flow.sources.weights.size_bytes
+    here = flows.resolved(flow, gated(flow, present=Present(weights_bytes=total)))
+    assert (standing(here).valid, flows.asks_for_token(here)) == (True, False), "nothing has to be fetched any more"
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        p.TokenNeeded(repo="a/b", had_token=False),
+        p.AccessNotGranted(repo="a/b", gated=False),
+        p.BadToken(),
+    ],
+    ids=lambda value: value.kind,
+)
+def test_a_token_lets_the_network_be_asked_again_where_it_was_refused_for_want_of_one(refused: p.AnyProblem) -> None:
+    flow = flows.unresolved(at(Page.VERSION), refused)
+    assert flows.asks_for_token(flow)
+    assert not flows.needs_sources(flow)
+    assert flows.needs_sources(flows.token_known(flow, True))
+    down = flows.unresolved(at(Page.VERSION), p.Unreachable(host="huggingface.co"))
+    assert flows.token_known(down, True).not_resolved == down.not_resolved
+    assert flows.removed(flows.token_known(flow, True)).has_token, "a token outlives an installation"
+
+
 def test_another_card_is_judged_anew() -> None:
     flow = at(Page.CARD, "two-cards-16-and-32gb")
     assert flow.facts is not None
@@ -367,7 +426,8 @@ def test_a_failed_installation_keeps_everything_and_leads_where_it_can_be_mended
         (p.NotEnoughFreeMemory(gpu="", free_bytes=0, total_bytes=1, needed_bytes=1), Page.CARD),
         (p.EngineDown(endpoint=""), Page.DOCKER),
         (p.LicenceNotAccepted(profile=LARGE, licence="x"), Page.SUMMARY),
-        (p.TokenNeeded(repo="a/b", had_token=False), Page.VERSION),
+        (p.TokenNeeded(repo="a/b", had_token=False), Page.OPTIONS),
+        (p.RegistryDenied(image="a/b"), Page.VERSION),
         (p.Bug(error="KeyError"), None),
     ],
     ids=lambda value: getattr(value, "kind", ""),

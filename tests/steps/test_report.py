@@ -9,11 +9,13 @@ import msgspec
 import pytest
 
 from installer.domain import compose
+from installer.domain.facts import GpuProcess, Proxy
 from installer.domain.problems import NotWritable
 from installer.domain.units import GIB
 from installer.steps import report
-from installer.text import Language, Text
+from installer.text import Language, Text, machine
 from tests.adapters.engine_kit import problem_in
+from tests.builders import recorded
 from tests.steps.kit import LARGE_PROFILE, Rehearsal, rehearsal
 
 NOW = "2026-12-01T08:00:00Z"
@@ -27,7 +29,7 @@ def stage(tmp_path: Path) -> Rehearsal:
 
 
 def written(stage: Rehearsal, language: Language = "en") -> str:
-    return Text(language).report(report.of(stage.home.stack("chat"), NOW))
+    return Text(language).report(report.of(stage.home.stack("chat"), NOW, stage.facts()))
 
 
 def cells(text: str) -> list[list[str]]:
@@ -44,7 +46,7 @@ def test_it_tells_model_image_proof_memory_and_every_argument(stage: Rehearsal, 
     assert plan.image.index_digest in text
     assert t.tokens_of(32768, plan.native_context) in text
     assert t.context_copy(32768, plan.native_context) in text
-    for check in report.of(stage.home.stack("chat"), NOW).proof.checks:
+    for check in report.of(stage.home.stack("chat"), NOW, stage.facts()).proof.checks:
         assert any(check.figure in row for row in rows.values())
     figures = stage.home.stack("chat").figures()
     assert figures is not None
@@ -64,6 +66,31 @@ def test_no_secret_no_folder_and_no_serial_number_is_in_it(stage: Rehearsal) -> 
         text = written(stage, language)
         for hidden in (key, str(stage.folder), "/home", plan.gpu.uuid, stage.container().id):
             assert hidden not in text
+
+
+def test_it_tells_the_computer_and_nothing_that_tells_whose_it_is(stage: Rehearsal) -> None:
+    proxy = Proxy(https="http://proxy.secret-company.example:3128")
+    seen = stage.facts()
+    (gpu,) = seen.nvidia.gpus
+    process = GpuProcess(pid=4711, name="/home/jane/secret-program", used_bytes=1 << 30)
+    nvidia = msgspec.structs.replace(seen.nvidia, gpus=(msgspec.structs.replace(gpu, processes=(process,)),))
+    engine = msgspec.structs.replace(seen.engine, endpoint="unix:///home/jane/docker.sock", proxy=proxy)
+    host = msgspec.structs.replace(seen.host, release="6.8.0-janes-own", proxy=proxy)
+    facts = msgspec.structs.replace(seen, nvidia=nvidia, engine=engine, host=host)
+    text = Text("en").report(report.of(stage.home.stack("chat"), NOW, facts))
+    assert seen.nvidia.driver_version
+    for told in (gpu.name, seen.nvidia.driver_version, seen.engine.version, seen.compose.version, "Linux"):
+        assert any(told in row[1] for row in cells(text) if len(row) > 1)
+    for hidden in ("jane", "secret", "4711", gpu.uuid, seen.engine.data_root, seen.weights_folder.path):
+        assert hidden not in text
+
+
+@pytest.mark.parametrize("name", ["engine-down", "no-nvidia-card", "gb10", "rtx-5090-wsl2"])
+@pytest.mark.parametrize("language", ["de", "en"])
+def test_any_computer_can_be_told(name: str, language: Language) -> None:
+    rows = machine.rows(recorded(name), Text(language))
+    assert all(name and value for name, value in rows)
+    assert ("WSL2" in rows[0][1]) == (name == "rtx-5090-wsl2")
 
 
 def test_a_plan_that_was_not_proved_says_so_and_what_it_reckons_with(stage: Rehearsal) -> None:

@@ -13,6 +13,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from installer.domain import proxy
 from installer.domain.facts import Proxy
 from installer.domain.problems import EngineDown, InstallerError
 from installer.steps import lifecycle
@@ -335,6 +336,26 @@ def test_the_summary_says_how_long_the_download_will_take(qtbot: QtBot, tmp_path
     window.until(lambda: any("per second" in words for words in window.words()))
 
 
+def test_a_port_that_is_taken_is_said_before_anything_is_downloaded(
+    qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = opened(qtbot, tmp_path, language="en")
+    window.go_to(Page.OPTIONS)
+    page: Any = window.shell.current
+    owners = {8123: "Windows (8090–8189)"}
+    monkeypatch.setattr(window.shell.conductor.ports.machine, "port_owner", owners.get)
+    page._port.setText("8123")
+    page._port.editingFinished.emit()
+    window.until(lambda: window.problem == "Port taken")
+    assert any("Windows (8090–8189)" in words for words in window.words())
+    assert not window.shell.next.isEnabled()
+    owners.clear()
+    page.mend()
+    window.until(lambda: window.problem == "")
+    window.go_to(Page.SUMMARY)
+    assert window.choices.port == 8123
+
+
 def test_the_options_show_the_proxies_in_force(qtbot: QtBot, tmp_path: Path) -> None:
     window = opened(qtbot, tmp_path, language="en")
     window.go_to(Page.OPTIONS)
@@ -346,7 +367,12 @@ def test_the_options_show_the_proxies_in_force(qtbot: QtBot, tmp_path: Path) -> 
     facts = msgspec.structs.replace(flow.facts, host=host)
     window.shell.conductor.flow = replace(flow, facts=facts)
     window.shell.refresh()
-    assert {"Proxies in force", "http://proxy.example:3128", "none"} <= set(window.words())
+    words = " ".join(window.words())
+    assert "Proxies in force" in words
+    assert "http://proxy.example:3128\nTo change it: the variables HTTPS_PROXY and NO_PROXY." in words
+    assert "To change it: /etc/docker/daemon.json" not in words
+    said = window.shell.conductor.text.problem(proxy.advice(facts)[0])
+    assert {said.title, said.sentence, said.remedy} <= set(window.words())
 
 
 def test_a_failed_installation_can_be_saved_as_one_archive(qtbot: QtBot, tmp_path: Path) -> None:

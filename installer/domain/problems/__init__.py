@@ -15,6 +15,7 @@ from installer.domain.problems.ask import (
     PicturesNotRead,
     PictureUnreadable,
     ServerNotRunning,
+    ServerStarting,
 )
 from installer.domain.problems.base import (
     Action,
@@ -327,6 +328,7 @@ __all__ = [
     "RepoUnknown",
     "ServerError",
     "ServerNotRunning",
+    "ServerStarting",
     "SharedMemoryTooSmall",
     "SignatureInvalid",
     "SigningNotInstalled",
@@ -453,6 +455,7 @@ AnyProblem = (
     | RelaxRefused
     | ContainerNotOurs
     | ServerNotRunning
+    | ServerStarting
     | SmokeFailed
     | NotAnswering
     | CardsDiffer

@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
-from installer.domain.problems.base import Action
+from installer.domain.problems.base import Action, Treatment
 from installer.domain.problems.smoke import SmokeProblem
 from installer.domain.problems.start import StartProblem
 from installer.domain.problems.usage import UsageProblem
 
 
 class ServerNotRunning(StartProblem, frozen=True, kw_only=True):
-    """The stack is installed and its server does not answer at its port: stopped, or still starting."""
+    """The stack is installed and no container of it runs; `ended_with` is the exit code of one that ended by itself."""
 
     action = Action.START
     stack: str
     port: int
+    ended_with: int | None = None
 
     @property
     def command(self) -> str:
         """Return the command that starts it."""
         return "slipway start" if self.stack == "chat" else f"slipway start --stack {self.stack}"
+
+
+class ServerStarting(StartProblem, frozen=True, kw_only=True):
+    """The container runs and its server does not answer yet: it loads the model, or has hung."""
+
+    action = Action.TRY_AGAIN
+    treated = Treatment.RETRY
+    stack: str
+    port: int
+
+    @property
+    def command(self) -> str:
+        """Return the command that says whether it serves."""
+        return "slipway status" if self.stack == "chat" else f"slipway status --stack {self.stack}"
 
 
 class PicturesNotRead(UsageProblem, frozen=True, kw_only=True):

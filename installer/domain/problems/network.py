@@ -86,11 +86,12 @@ class RegistryDenied(NetworkProblem, frozen=True, kw_only=True):
 
 
 class TokenNeeded(NetworkProblem, frozen=True, kw_only=True):
-    """The hub answered 401: the repository is private, gated, or does not exist."""
+    """The hub answered 401: the repository is private, gated, or does not exist. `gated` where it is known to be."""
 
     action = Action.SIGN_IN
     repo: str
     had_token: bool
+    gated: bool = False
 
 
 class AccessNotGranted(NetworkProblem, frozen=True, kw_only=True):

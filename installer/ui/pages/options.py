@@ -5,14 +5,16 @@ from __future__ import annotations
 from PySide6.QtGui import QIntValidator
 from PySide6.QtWidgets import QFileDialog, QLineEdit
 
-from installer.domain.facts import Facts
+from installer.domain.problems import AnyProblem, PortTaken
 from installer.steps.bookmark import Page
+from installer.steps.flow import Flow, token_lacking
 from installer.ui.conductor import Conductor
 from installer.ui.pages.base import PageWidget
+from installer.ui.pages.proxy_card import ProxyCard
+from installer.ui.pages.token_card import TokenCard
 from installer.ui.widgets.basics import Button, Label, add, row
 from installer.ui.widgets.cards import Card
 from installer.ui.widgets.choices import CheckLine
-from installer.ui.widgets.figures import Figures
 
 
 class OptionsPage(PageWidget):
@@ -46,31 +48,30 @@ class OptionsPage(PageWidget):
         self._key = QLineEdit()
         self._key.setEchoMode(QLineEdit.EchoMode.Password)
         self._key.editingFinished.connect(lambda: conductor.use_api_key(self._key.text()))
-        self._token = QLineEdit()
-        self._token.setEchoMode(QLineEdit.EchoMode.Password)
-        self._token.editingFinished.connect(lambda: conductor.use_token(self._token.text()))
-        self._token_name, self._token_words = Label("heading"), Label("caption")
-        add(
-            self._key_card.box,
-            self._key_name,
-            self._key,
-            self._key_words,
-            self._token_name,
-            self._token,
-            self._token_words,
-        )
+        add(self._key_card.box, self._key_name, self._key, self._key_words)
+        self.token_card = TokenCard(conductor)
 
         self._start_card = Card()
         self._autostart = CheckLine(lambda on: conductor.choose(autostart=on))
         self._start_card.box.addWidget(self._autostart)
-        self._proxy_card, self._proxy_name, self._proxies = Card(), Label("heading"), Figures()
-        add(self._proxy_card.box, self._proxy_name, self._proxies)
-        add(self.body, self._folder_card, self._port_card, self._key_card, self._start_card, self._proxy_card)
+        self._proxies = ProxyCard()
+        add(self.body, self.token_card, self._folder_card, self._port_card, self._key_card)
+        add(self.body, self._start_card, self._proxies)
+
+    def look_again(self) -> None:
+        """Look at the port again where that is what is wrong, else at the computer."""
+        if isinstance(self.error, PortTaken):
+            self.conductor.look_at_port()
+        else:
+            super().look_again()
+
+    def again_label(self, problem: AnyProblem) -> str:
+        """Offer to look again at a port: the program that had it may be closed by now."""
+        return self.text.gettext("Check again") if isinstance(problem, PortTaken) else super().again_label(problem)
 
     def retranslate(self) -> None:
         _ = self.text.gettext
         self.title.setText(_("Options"))
-        self.lead.setText(_("All of this may stay as it is."))
         self._folder_name.setText(self.text.choice_name("folder"))
         self._folder.setAccessibleName(self._folder_name.text())
         self._browse.say(_("Browse"), _("Browse for a folder for the models"))
@@ -83,17 +84,15 @@ class OptionsPage(PageWidget):
         self._key.setAccessibleName(self._key_name.text())
         self._key.setPlaceholderText(_("a new one is made"))
         self._key_words.setText(_("Programs that use the server need it. It is kept in a file that only you can read."))
-        self._token_name.setText(self.text.choice_name("hf_token"))
-        self._token.setAccessibleName(self._token_name.text())
-        self._token_words.setText(_("Only for models whose publisher asks for a sign-in. It never reaches the server."))
         self._autostart.say(_("Start when I sign in"))
-        self._proxy_name.setText(_("Proxies in force"))
 
     def show_flow(self) -> None:
         flow = self.flow
         if flow is None or flow.facts is None:
             return
         engine = flow.facts.engine
+        self.token_card.show_flow()
+        self._show_lead(flow)
         self._folder.setEnabled(not engine.docker_desktop)
         self._browse.setVisible(not engine.docker_desktop)
         if not self._folder.hasFocus():
@@ -104,15 +103,14 @@ class OptionsPage(PageWidget):
             self._shown_port = str(port)
             self._port.setText(self._shown_port)
         self._autostart.box.setChecked(flow.choices.autostart)
-        self._show_proxies(flow.facts)
+        self._proxies.show_facts(flow.facts, self.text)
 
-    def _show_proxies(self, facts: Facts) -> None:
-        """Show what each side goes through, where any side does; the Docker page says what to do about it."""
+    def _show_lead(self, flow: Flow) -> None:
         _ = self.text.gettext
-        ours, dockers = facts.host.proxy.shown, facts.engine.proxy.shown
-        self._proxy_card.setVisible(bool(ours or dockers))
-        rows = ((_("For the model, from this computer"), ours), (_("For the image, from Docker"), dockers))
-        self._proxies.show_rows(tuple((name, proxy or _("none")) for name, proxy in rows))
+        if token_lacking(flow) is None:
+            self.lead.setText(_("All of this may stay as it is."))
+        else:
+            self.lead.setText(_("Only a token is missing. The rest may stay as it is."))
 
     def _room(self, docker_desktop: bool, free_bytes: int | None) -> str:
         _ = self.text.gettext

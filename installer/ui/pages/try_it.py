@@ -41,6 +41,7 @@ class TryIt(Card):
         self._thumbnail = QLabel()
         self._scaled, self._state = Label("caption"), Label("caption")
         self.answer = QPlainTextEdit()
+        self.answer.setProperty("part", "prose")
         self.answer.setReadOnly(True)
         self.answer.setMinimumHeight(140)
         self.answer.hide()

@@ -7,6 +7,7 @@ from installer.domain.problems import AnyProblem
 from installer.steps.bookmark import Page
 from installer.ui.conductor import Conductor
 from installer.ui.pages.base import PageWidget
+from installer.ui.pages.token_card import TokenCard
 from installer.ui.widgets.basics import Label
 from installer.ui.widgets.cards import Card
 from installer.ui.widgets.choices import CheckLine
@@ -31,6 +32,8 @@ class VersionPage(PageWidget):
         self._meaning = Label("caption")
         self._pin_card.box.addWidget(self._pin)
         self._pin_card.box.addWidget(self._meaning)
+        self.token_card = TokenCard(conductor)
+        self.body.addWidget(self.token_card)
         self.body.addWidget(self._card)
         self.body.addWidget(self._pin_card)
 
@@ -57,6 +60,9 @@ class VersionPage(PageWidget):
     def show_flow(self) -> None:
         flow = self.flow
         known = flow.sources if flow else None
+        self.token_card.show_flow()
+        if known is not None:  # the next page asks for it
+            self.token_card.hide()
         self._card.setVisible(known is not None)
         self._pin.setEnabled(known is not None)
         if flow is None or known is None:

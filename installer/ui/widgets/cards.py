@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QVBoxLayout
 
 from installer.text import ProblemText
-from installer.ui.widgets.basics import Button, Icon, Label, add, column, restyle, row
+from installer.ui.widgets.basics import Button, Icon, Label, add, breakable, column, restyle, row
 from installer.ui.widgets.copying import CopyField
 from installer.ui.widgets.wrapping import wrapping
 
@@ -69,8 +69,8 @@ class ProblemCard(Card):
         self.setAccessibleName(said.title)
         self.setAccessibleDescription(f"{said.sentence} {said.remedy}")
         self._title.say(said.title)
-        self._sentence.say(said.sentence)
-        self._remedy.say(said.remedy)
+        self._sentence.say(breakable(said.sentence))
+        self._remedy.say(breakable(said.remedy))
         self._command.setVisible(bool(command))
         self._command.say(words.command, words.copy, words.copied)
         self._command.show_value(command or "")
