@@ -167,7 +167,8 @@ def interrupt(lane: Lane, name: str, killed: Ended) -> Ended:
     ended, sent = lane.killed_at(name, signal.SIGINT)
     assert lane.reuses(killed, ended)
     if not sent or started_before(ended):  # what this event is about was whole already
-        assert ended.code == (130 if sent else 0), ended.stderr
+        may_end_with = (130, 0) if sent else (0,)  # with a server that is ready, a signal may come too late
+        assert ended.code in may_end_with, ended.stderr
         lane.fresh(name)
         ended, sent = lane.killed_at(name, signal.SIGINT)
     assert sent
