@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from installer.domain.choices import Choices
 from installer.domain.plan import Plan
 from installer.domain.problems import AnyProblem, ConsentNeeded, InstallerError, RelaxRefused
 from installer.steps import install as installing
-from installer.steps import lifecycle, speed
+from installer.steps import lifecycle, pin, speed
 from installer.steps.home import Home, StackHome
 from installer.steps.install import Installed
 from installer.steps.job import Job
@@ -132,6 +132,24 @@ def stop_stack(session: Session) -> int:
     with _held(session):
         job = _job(session)
         cancellable(lambda: job.run.settle(lambda: lifecycle.stop(job)), session.cancel)
+    return 0
+
+
+def pin_stack(session: Session) -> int:
+    """Start from exactly this image from now on."""
+    return _pinned(session, lambda job: pin.pin(job, unproved=session.arguments.unproved))
+
+
+def unpin_stack(session: Session) -> int:
+    """Let the tag say which image it is."""
+    return _pinned(session, pin.unpin)
+
+
+def _pinned(session: Session, change: Callable[[Job], Plan]) -> int:
+    with _held(session):
+        job = _job(session)
+        plan = cancellable(lambda: job.run.settle(lambda: change(job)), session.cancel)
+    session.output.line(session.text.pin_of(plan))
     return 0
 
 

@@ -24,6 +24,8 @@ VERBS: Mapping[str | None, Callable[[Session], int]] = {
     "stop": act.stop_stack,
     "ask": ask.ask,
     "smoke": act.smoke,
+    "pin": act.pin_stack,
+    "unpin": act.unpin_stack,
     "report": look.write_report,
     "bundle": look.write_bundle,
     "uninstall": act.uninstall,

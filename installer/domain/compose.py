@@ -82,8 +82,12 @@ def key_from_env(text: str) -> str | None:
 
 
 def fingerprint(plan: Plan) -> str:
-    """Return a short hash of what the container is made from; equal means that it need not be made anew."""
-    return hashlib.sha256(yaml.dump(_document(plan, with_fingerprint=False)).encode()).hexdigest()[:16]
+    """Return a short hash of what the container is made from; equal means that it need not be made anew.
+
+    An image is the same whether it is named by its digest or by its tag.
+    """
+    by_digest = msgspec.structs.replace(plan, pinned=True)
+    return hashlib.sha256(yaml.dump(_document(by_digest, with_fingerprint=False)).encode()).hexdigest()[:16]
 
 
 def _document(plan: Plan, *, with_fingerprint: bool = True) -> dict[str, Any]:

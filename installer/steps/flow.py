@@ -63,6 +63,7 @@ __all__ = [
     "needs_sources",
     "opened",
     "page_to_mend",
+    "pinned",
     "port_looked_at",
     "removed",
     "resolved",
@@ -228,6 +229,13 @@ def change_model(flow: Flow, plan: Plan) -> Flow:
     choices = msgspec.structs.replace(plan.choices, folder=folder, language=flow.choices.language)
     again = replace(to_overview(flow), choices=_known(choices, flow.registry), at_overview=False, goal=Page.MODEL)
     return _to_goal(_judged_anew(again))
+
+
+def pinned(flow: Flow, plan: Plan) -> Flow:
+    """Take in that what was installed just now names its image in another way."""
+    if flow.installed is None:
+        return flow
+    return replace(flow, installed=msgspec.structs.replace(flow.installed, plan=plan))
 
 
 def removed(flow: Flow) -> Flow:

@@ -95,7 +95,7 @@ def stop_outdated(plan: Plan, job: Job) -> None:
 
 def start(plan: Plan, job: Job) -> ContainerState:
     """Write the files, pass the gate, start and wait until it serves; what this started is taken down on a failure."""
-    _write_files(plan, job)
+    write_files(plan, job)
     there = serving(plan, job)
     if there:
         job.run.skip(Step.GATE)
@@ -105,7 +105,11 @@ def start(plan: Plan, job: Job) -> ContainerState:
     return job.run.step(Step.START, lambda _, cancel: _up(plan, job, cancel))
 
 
-def _write_files(plan: Plan, job: Job) -> None:
+def write_files(plan: Plan, job: Job) -> None:
+    """Write compose file, env file and plan where they differ; a file that was replaced is kept beside it.
+
+    Raises InstallerError(EditedByHand, MalformedFile, NotWritable, DiskFull).
+    """
     rendered = compose.render(plan)
     path = job.home.path(rendered.name)
     key = key_for(plan, job)

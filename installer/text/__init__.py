@@ -18,7 +18,7 @@ from installer.steps.ports import Picture
 from installer.steps.report import Report
 from installer.steps.smoke import Check
 from installer.steps.speed import Estimate
-from installer.text import ask, context, flags, memory, names, notes, proxy, report, speed
+from installer.text import ask, context, flags, memory, names, notes, pin, proxy, report, speed
 from installer.text.language import choose_language
 from installer.text.notes import StepText
 from installer.text.numbers import Language
@@ -153,6 +153,14 @@ class Text(Voice):
     def picture_scaled(self, picture: Picture) -> str:
         """Say that a picture is sent smaller than it is; "" where it is not."""
         return ask.scaled(picture, self)
+
+    def pin_of(self, plan: Plan) -> str:
+        """Say which image the next start uses."""
+        return pin.state(plan, self)
+
+    def pin_meaning(self) -> str:
+        """Say what it means to pin."""
+        return pin.meaning(self)
 
     def proxies(self, facts: Facts) -> tuple[tuple[str, str], ...]:
         """Return what this computer and Docker go through, and where a person changes that."""

@@ -45,6 +45,8 @@ def words_for(problem: p.AnyProblem, t: Voice) -> ProblemText:  # noqa: C901 - a
             return usage.edited_by_hand(problem, t)
         case p.ConsentNeeded():
             return usage.consent_needed(problem, t)
+        case p.PinNotProved():
+            return usage.pin_not_proved(problem, t)
         case p.NotInstalled():
             return usage.not_installed(problem, t)
         case p.AlreadyRunning():

@@ -158,6 +158,21 @@ def consent_needed(problem: p.ConsentNeeded, t: Voice) -> ProblemText:
     )
 
 
+def pin_not_proved(problem: p.PinNotProved, t: Voice) -> ProblemText:
+    """Return the words for an image that is to be pinned and was never proved."""
+    return ProblemText(
+        t.gettext("This image is not proved"),
+        t.gettext(
+            "No test has passed yet with {image} as it is installed now, so that pinning it might pin a fault.",
+            image=problem.image,
+        ),
+        t.gettext(
+            "Test it first, with the command that is shown. Whoever knows why the test fails can pin the image all the "
+            "same, with --unproved."
+        ),
+    )
+
+
 def not_installed(problem: p.NotInstalled, t: Voice) -> ProblemText:
     """Return the words for a stack that is not there."""
     return ProblemText(

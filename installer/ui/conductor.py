@@ -53,6 +53,7 @@ class Conductor(Workroom):
         self.keeper = Keeper(self)
         self.keeper.looked.connect(self._take_look)
         self.keeper.removed.connect(self._take_removed)
+        self.keeper.pinned.connect(self._take_pin)
         self._forward_once_read = self._looking = False
         self._language_chosen: Language | None = None
         self._kept: Bookmark | None = None
@@ -321,6 +322,12 @@ class Conductor(Workroom):
 
     def _take_installed(self, installed: Installed) -> None:
         self._set(flows.ended(self._known, installed))
+
+    def _take_pin(self, plan: Plan | None) -> None:
+        """Show the pin as it is now, also where it could not be changed."""
+        if plan is not None:
+            self.flow = flows.pinned(self._known, plan)
+        self.flow_changed.emit()
 
     def _take_removed(self) -> None:
         self._set(flows.removed(self._known))

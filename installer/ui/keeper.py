@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from PySide6.QtCore import QObject, Signal
 
@@ -13,13 +13,14 @@ from installer.domain.calibration import StartFigures
 from installer.domain.facts import EngineState, Facts
 from installer.domain.plan import Plan
 from installer.domain.problems import AnyProblem, InstallerError
-from installer.steps import bundle, lifecycle, report, start
+from installer.steps import bundle, lifecycle, pin, report, start
 from installer.steps.home import read_bytes
 from installer.steps.job import Job
 from installer.steps.lifecycle import Removal, Status
 from installer.ui.workroom import Workroom, problem_of
 
 LOG_LINES = 400
+T = TypeVar("T")
 RUNS = ("serving", "starting")
 
 
@@ -45,6 +46,7 @@ class Keeper(QObject):
     log_told = Signal(str)
     report_saved = Signal(str)
     bundle_saved = Signal(str)
+    pinned = Signal(object)
 
     def __init__(self, room: Workroom) -> None:
         super().__init__()
@@ -83,6 +85,16 @@ class Keeper(QObject):
     def prove_again(self) -> None:
         """Prove the running server again."""
         self._work("proving", lifecycle.prove_again)
+
+    def set_pin(self, pinned: bool) -> None:
+        """Name the image by its digest or by its tag from now on; `pinned` tells the plan as it is then."""
+        change: Callable[[Job], Plan] = pin.pin if pinned else pin.unpin
+
+        def take(plan: Plan) -> None:
+            self.pinned.emit(plan)
+            self.look_after()
+
+        self._room.work("pinning", lambda: self._held(change), take, lambda _: self.pinned.emit(None))
 
     def ask_removal(self, *, keep_weights: bool, keep_image: bool) -> None:
         """Work out what an uninstall would remove."""
@@ -154,11 +166,11 @@ class Keeper(QObject):
     def _work(self, busy: str, work: Callable[[Job], object]) -> None:
         self._room.work(busy, lambda: self._held(work), lambda _: self.look_after())
 
-    def _held(self, work: Callable[[Job], object]) -> None:
+    def _held(self, work: Callable[[Job], T]) -> T:
         self._room.stack.installed()
         with self._room.home.held():
             job = self._job()
-            job.run.settle(lambda: work(job))
+            return job.run.settle(lambda: work(job))
 
     def _job(self) -> Job:
         return self._room.job(self._room.facts(self._folder))

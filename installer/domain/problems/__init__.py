@@ -190,6 +190,7 @@ from installer.domain.problems.usage import (
     MalformedFile,
     NotInstalled,
     NoTokenStore,
+    PinNotProved,
     UnknownName,
     UsageProblem,
     WindowNotAvailable,
@@ -308,6 +309,7 @@ __all__ = [
     "OtherDigest",
     "PictureUnreadable",
     "PicturesNotRead",
+    "PinNotProved",
     "PortTaken",
     "Problem",
     "ProfileBlocked",
@@ -375,6 +377,7 @@ AnyProblem = (
     | WindowNotAvailable
     | EditedByHand
     | ConsentNeeded
+    | PinNotProved
     | NotInstalled
     | AlreadyRunning
     | CardHeldByStack

@@ -101,6 +101,18 @@ class ConsentNeeded(UsageProblem, frozen=True, kw_only=True):
     stack: str
 
 
+class PinNotProved(UsageProblem, frozen=True, kw_only=True):
+    """An image is to be pinned with which no proof has passed."""
+
+    action = Action.CONSENT
+    image: str
+
+    @property
+    def command(self) -> str:
+        """Return the command that proves it."""
+        return "slipway smoke"
+
+
 class NotInstalled(UsageProblem, frozen=True, kw_only=True):
     """The stack that was named is not installed in this home."""
 

@@ -223,6 +223,7 @@ def busy_words(text: Text, busy: str) -> str:
         "resolving": _("The registry and the hub are being asked …"),
         "starting": _("The server is being started …"),
         "stopping": _("The server is being stopped …"),
+        "pinning": _("The compose file is being written …"),
         "proving": _("The server is being proved with real requests …"),
         "removing": _("The installation is being removed …"),
     }.get(busy, "")

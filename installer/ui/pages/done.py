@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QPlainTextEdit
 
+from installer.domain.plan import Plan
 from installer.steps.bookmark import Page
 from installer.steps.smoke import SmokeReport
 from installer.ui.conductor import Conductor
 from installer.ui.pages.base import PageWidget
+from installer.ui.pages.pin_card import PinCard
 from installer.ui.pages.save_line import REPORT, SaveLine
 from installer.ui.pages.snippets import curl, openai_python
 from installer.ui.pages.try_it import TryIt
@@ -54,7 +56,9 @@ class DonePage(PageWidget):
         self._report = SaveLine(conductor.keeper.save_report, REPORT, conductor.keeper.report_saved)
         self._proof.box.addWidget(self._report)
         self.try_it = TryIt(conductor)
-        add(self.body, self._proof, self.try_it, self._use)
+        self._pin_card = PinCard(conductor.keeper.set_pin)
+        self._pin_card.hide()
+        add(self.body, self._proof, self.try_it, self._use, self._pin_card)
         self.body.addWidget(self._context)
         self.body.addWidget(self._stop)
 
@@ -70,6 +74,7 @@ class DonePage(PageWidget):
         self._proof_name.setText(_("Proved with real requests"))
         self._report.say(self.text, _("Save report …"))
         self.try_it.say(self.text)
+        self._pin_card.say(self.text)
         self._use_name.setText(_("How to use it"))
         copy = (_("Copy"), _("Copied"))
         self._address_name.setText(_("Address"))
@@ -99,7 +104,14 @@ class DonePage(PageWidget):
         self._key.show_value(key or "")
         self._context.setText(self.text.context_of(plan))
         self.try_it.show_buttons()
+        self._show_pin(plan)
         self._show_snippet()
+
+    def _show_pin(self, plan: Plan) -> None:
+        """Offer the pin where it was left off; once ticked it stays to be seen."""
+        self._pin_card.show_pinned(plan.pinned)
+        self._pin_card.pin.setEnabled(not self.busy)
+        self._pin_card.setVisible(not plan.pinned or not self._pin_card.isHidden())
 
     def _show_checks(self, report: SmokeReport) -> None:
         clear(self._checks)

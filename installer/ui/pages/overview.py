@@ -9,6 +9,7 @@ from installer.steps.lifecycle import Status
 from installer.ui.conductor import Conductor
 from installer.ui.keeper import RUNS
 from installer.ui.pages.base import PageWidget
+from installer.ui.pages.pin_card import PinCard
 from installer.ui.pages.save_line import REPORT, SaveLine
 from installer.ui.pages.try_it import TryIt
 from installer.ui.widgets.basics import Button, Label, add, breakable, row
@@ -63,6 +64,8 @@ class OverviewPage(PageWidget):
         self.body.addWidget(actions)
         self.try_it = TryIt(conductor)
         self.body.addWidget(self.try_it)
+        self._pin_card = PinCard(self._keeper.set_pin)
+        self.body.addWidget(self._pin_card)
         self._report = SaveLine(self._keeper.save_report, REPORT, self._keeper.report_saved)
         self.body.addWidget(self._report)
         add(self.body, wrapping(self._logs, self._look_up), self._log, wrapping(self._remove), self._removal)
@@ -92,6 +95,7 @@ class OverviewPage(PageWidget):
         self._prove.say(_("Test again"))
         self._change.say(_("Change model"))
         self.try_it.say(self.text)
+        self._pin_card.say(self.text)
         self._report.say(self.text, _("Save report …"))
         self._logs.say(_("Show the server's log"))
         self._look_up.say(_("Look up an error"))
@@ -121,6 +125,8 @@ class OverviewPage(PageWidget):
         self._prove.setVisible(serves)
         self.try_it.setVisible(serves)
         self.try_it.show_buttons()
+        self._pin_card.show_pinned(status.pinned)
+        self._pin_card.pin.setEnabled(not self.busy)
         for button in (self._start, self._stop, self._prove, self._change, self._remove, self._really):
             button.setEnabled(not self.busy)
         self._show_removal()

@@ -7,10 +7,9 @@ from installer.domain.problems import AnyProblem
 from installer.steps.bookmark import Page
 from installer.ui.conductor import Conductor
 from installer.ui.pages.base import PageWidget
+from installer.ui.pages.pin_card import PinCard
 from installer.ui.pages.token_card import TokenCard
-from installer.ui.widgets.basics import Label
 from installer.ui.widgets.cards import Card
-from installer.ui.widgets.choices import CheckLine
 from installer.ui.widgets.copying import CopyField
 from installer.ui.widgets.figures import Figures
 
@@ -27,11 +26,7 @@ class VersionPage(PageWidget):
         self._digest = CopyField()
         self._card.box.addWidget(self._figures)
         self._card.box.addWidget(self._digest)
-        self._pin_card = Card()
-        self._pin = CheckLine(self._chose)
-        self._meaning = Label("caption")
-        self._pin_card.box.addWidget(self._pin)
-        self._pin_card.box.addWidget(self._meaning)
+        self._pin_card = PinCard(self._chose)
         self.token_card = TokenCard(conductor)
         self.body.addWidget(self.token_card)
         self.body.addWidget(self._card)
@@ -49,13 +44,7 @@ class VersionPage(PageWidget):
         self.title.setText(_("Version"))
         self.lead.setText(_("This image would be installed."))
         self._digest.say(_("Digest of the image"), _("Copy"), _("Copied"))
-        self._meaning.setText(
-            _(
-                "Pinned, the server always starts from exactly this image, also when its publisher moves the tag. It "
-                "changes only when you update. Not pinned, the tag decides, and it may be another image tomorrow."
-            )
-        )
-        self._pin.say(_("Pin to current version"), self._meaning.text())
+        self._pin_card.say(self.text)
 
     def show_flow(self) -> None:
         flow = self.flow
@@ -64,7 +53,7 @@ class VersionPage(PageWidget):
         if known is not None:  # the next page asks for it
             self.token_card.hide()
         self._card.setVisible(known is not None)
-        self._pin.setEnabled(known is not None)
+        self._pin_card.pin.setEnabled(known is not None)
         if flow is None or known is None:
             return
         _, text, image = self.text.gettext, self.text, known.image
@@ -79,7 +68,7 @@ class VersionPage(PageWidget):
             )
         )
         self._digest.show_value(image.index_digest)
-        self._pin.box.setChecked(flow.choices.docker_image_pin_digest != "")
+        self._pin_card.show_pinned(flow.choices.docker_image_pin_digest != "")
 
     def _chose(self, pinned: bool) -> None:
         self.conductor.choose(docker_image_pin_digest=PIN_CURRENT if pinned else "")
