@@ -164,11 +164,11 @@ def pin_not_proved(problem: p.PinNotProved, t: Voice) -> ProblemText:
         t.gettext("This image is not proved"),
         t.gettext(
             "No test has passed yet with {image} as it is installed now, so that pinning it might pin a fault.",
-            image=problem.image,
+            image=t.quote(problem.image),
         ),
         t.gettext(
-            "Test it first, with the command that is shown. Whoever knows why the test fails can pin the image all the "
-            "same, with --unproved."
+            "Test it first with the command shown. Whoever knows why the test fails can pin the image all the same, "
+            "with --unproved."
         ),
     )
 
