@@ -85,11 +85,11 @@ def ask(
     plan = home.installed()
     if plan.task == "image":
         raise InstallerError(BadChoice(field="stack", value=plan.stack, limit="chat"))
-    if ports.server.get(plan.port, "/health", QUICK_SECONDS, cancel=cancel).status != 200:
+    if ports.server.get(plan.base, "/health", QUICK_SECONDS, cancel=cancel).status != 200:
         raise InstallerError(_why_silent(plan, ports))
     asked = _Listening(ports.clock, told)
     pieces = ports.server.stream(
-        plan.port, COMPLETIONS, body(plan, question, shown), FIRST_ANSWER_SECONDS, _key(plan, home), cancel
+        plan.base, COMPLETIONS, body(plan, question, shown), FIRST_ANSWER_SECONDS, _key(plan, home), cancel
     )
     try:
         with contextlib.closing(pieces):

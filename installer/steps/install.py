@@ -180,7 +180,7 @@ def prove(plan: Plan, container: ContainerState, job: Job, *, again: bool = Fals
 
 def _proved(plan: Plan, container: ContainerState, job: Job, cancel: Cancel) -> SmokeReport:
     target = smoke.Target(
-        port=plan.port, model=plan.profile, context=plan.settings.context, thinking_off=plan.thinking_off
+        base=plan.base, model=plan.profile, context=plan.settings.context, thinking_off=plan.thinking_off
     )
     key = start.key_for(plan, job)
 

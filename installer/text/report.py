@@ -66,7 +66,7 @@ def _what_runs(plan: Plan, t: Voice) -> list[tuple[str, ...]]:
                 "{limit} of {native}", limit=t.number(plan.settings.context), native=t.tokens(plan.native_context)
             ),
         ),
-        (t.gettext("Address"), f"http://127.0.0.1:{plan.port}/v1"),
+        (t.gettext("Address"), plan.endpoint),
         (t.gettext("Registry"), plan.registry_revision),
     ]
     lowered = [notes.lowered(change, t) for change in plan.relaxed]
