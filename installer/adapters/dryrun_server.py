@@ -64,7 +64,8 @@ class SimulatedServer:
         if self._world.failure.take("smoke", "server_error"):
             return _error(500, "EngineCore encountered an issue.")
         self._world.pause(min(COMPLETION_SECONDS, timeout_s), cancel)
-        return _json(200, _completion(_alias(container), self._content(body)), COMPLETION_SECONDS)
+        said = chat.message(body, self._content(body), container.service.asked)
+        return _json(200, _completion(_alias(container), said, chat.prompt_tokens(body)), COMPLETION_SECONDS)
 
     def stream(
         self, base: str, path: str, body: dict[str, object], quiet_s: float, key: str | None, cancel: Cancel
@@ -130,13 +131,18 @@ def _not_taken(
     return _error(400, beyond) if beyond else None
 
 
-def _completion(model: str, content: str) -> dict[str, Any]:
-    words = len(content.split())
+def _completion(model: str, said: dict[str, Any], prompt_tokens: int) -> dict[str, Any]:
+    generated = chat.tokens(said["content"] or "")
+    finish = "tool_calls" if "tool_calls" in said else "stop"
     return {
         "object": "chat.completion",
         "model": model,
-        "choices": [{"index": 0, "message": {"role": "assistant", "content": content}, "finish_reason": "stop"}],
-        "usage": {"prompt_tokens": 16, "completion_tokens": words, "total_tokens": 16 + words},
+        "choices": [{"index": 0, "message": said, "finish_reason": finish}],
+        "usage": {
+            "prompt_tokens": prompt_tokens,
+            "completion_tokens": generated,
+            "total_tokens": prompt_tokens + generated,
+        },
     }
 
 

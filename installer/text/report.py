@@ -77,7 +77,7 @@ def _proof(proof: SmokeReport | None, t: Voice) -> str:
     if proof is None:
         return t.gettext("This plan has not been proved yet.")
     rows = [
-        (names.check(check.name, t), notes.outcome(check, t), check.figure or check.detail, t.duration(check.seconds))
+        (names.check(check.name, t), notes.outcome(check, t), notes.found(check, t), t.duration(check.seconds))
         for check in proof.checks
     ]
     header = (t.gettext("Check"), t.gettext("Result"), t.gettext("Figure"), t.gettext("Time"))

@@ -460,7 +460,7 @@ def sequence(case: Input) -> Seen:
         return answers.cause_behind(Answer(status=answer.status, body=answer.body), tail, TABLE)
 
     target = smoke.Target(base="http://127.0.0.1:8000", model="m")
-    report = smoke.run(target, smoke.Start(), served, Still(), None, Cancel(), why)
+    report = smoke.run(target, smoke.Start(), served, Still(), None, Cancel(), why, names=smoke.BASIC)
     problem = smoke.problem(report)
     return (*((problem,) if problem else ()), *report.remarks)
 

@@ -57,7 +57,7 @@ def stage(tmp_path: Path) -> Rehearsal:
 
 def test_an_installation_ends_with_a_proof_and_a_server_that_answers(stage: Rehearsal) -> None:
     done = stage.install()
-    assert [check.outcome for check in done.report.checks] == ["passed"] * 3
+    assert {check.outcome for check in done.report.checks} == {"passed", "not_applicable"}
     assert stage.told.of(Proved)[-1].report == done.report
     assert stage.told.events[-1] == stage.told.of(Settled)[0]
     assert stage.told.outcome == "ok"

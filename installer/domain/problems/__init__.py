@@ -141,6 +141,7 @@ from installer.domain.problems.smoke import (
     NotReadyYet,
     ReasoningInAnswer,
     ReasoningOnly,
+    SlowKernel,
     SmokeFailed,
     SmokeProblem,
     VideoFramesMissing,
@@ -333,6 +334,7 @@ __all__ = [
     "SignatureInvalid",
     "SigningNotInstalled",
     "SlowDisk",
+    "SlowKernel",
     "SmokeFailed",
     "SmokeProblem",
     "Stalled",
@@ -498,6 +500,7 @@ AnyProblem = (
     | ReasoningInAnswer
     | AnswerCutShort
     | ChatTemplateMissing
+    | SlowKernel
     | MediaNotFetched
     | MediaRefused
     | VideoFramesMissing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -15,6 +16,7 @@ from installer.steps.smoke.report import Target
 
 QUICK_SECONDS = 10.0
 TOKENS = 64
+LEAST_TOKENS = 16
 FIRST_ANSWER_SECONDS = 300.0
 """The first NVFP4 request tunes its kernels for one to three minutes (public reports)."""
 
@@ -30,6 +32,17 @@ Why = Callable[[ServerAnswer], AnyProblem | None]
 """Says why an answer is not as it should be, from what it says and from the log of that moment."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """What is known of a server beside its answers: its log so far, and the bytes in use on its card, None if unknown.
+
+    A server that is not ours has neither.
+    """
+
+    log: Callable[[], str] = lambda: ""
+    used_bytes: Callable[[], int | None] = lambda: None
+
+
 class Failed(Exception):
     """What a check found wrong, in the server's words or figures."""
 
@@ -39,16 +52,32 @@ class NotApplicable(Exception):
 
 
 class Asked:
-    """The requests of one run. Each check takes it, and returns its figure or raises Failed or NotApplicable."""
+    """The requests of one run. Each check takes it, and returns its figure or raises Failed or NotApplicable.
 
-    def __init__(self, target: Target, server: Server, clock: Clock, key: str | None, cancel: Cancel, why: Why) -> None:
+    `hindrance` is why no check that needs an answer in words applies, the id of a sentence, once that is known.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        server: Server,
+        clock: Clock,
+        key: str | None,
+        cancel: Cancel,
+        why: Why,
+        evidence: Evidence,
+    ) -> None:
         self.target = target
         self.server = server
         self.clock = clock
         self.key = key
         self.cancel = cancel
         self.why = why
+        self.evidence = evidence
         self.model = target.model
+        self.context = target.context
+        self.tokens_a_word: float | None = None
+        self.hindrance = ""
         self.silent_seconds = 0.0
         self.cause: AnyProblem | None = None
         self.remarks: list[AnyProblem] = []
@@ -75,13 +104,19 @@ class Asked:
             answer = self.post(COMPLETIONS, body)
         return answer
 
+    def good(self, answer: ServerAnswer) -> dict[str, Any]:
+        """Return the JSON object of a good answer, or raise Failed and remember why it is none."""
+        if answer.status != 200 and self.cause is None:
+            self.cause = self.why(answer)
+        return document(answer)
+
     def body(self, content: object, tokens: int = TOKENS, **more: object) -> dict[str, object]:
         """Return a chat request as the target wants it: the same answer every time, and thoughts only if asked for."""
         body: dict[str, object] = {
             "model": self.model,
             "messages": [{"role": "user", "content": content}],
             "temperature": 0,
-            "max_tokens": tokens,
+            "max_tokens": tokens if self.context is None else min(tokens, max(LEAST_TOKENS, self.context // 4)),
         }
         if self.target.thinking_off:
             body["chat_template_kwargs"] = {"enable_thinking": False}
@@ -120,6 +155,11 @@ def content(found: dict[str, Any]) -> str:
     if not isinstance(said, str) or not said.strip():
         raise Failed(f"empty content, finish_reason {finish(found) or None}")
     return said
+
+
+def figures(**known: float | None) -> str:
+    """Return figures as text that a program can read and installer/text puts into words: `tokens=96 rate=71.2`."""
+    return " ".join(f"{name}={value}" for name, value in known.items() if value is not None)
 
 
 def status(answer: ServerAnswer) -> str:

@@ -1,4 +1,4 @@
-"""Checks of what every server does: it is well, has the model that was asked for, and answers a question."""
+"""Checks of what every server does: it is well, has the model that was asked for, and answers a question truly."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any
 from installer.domain import answers
 from installer.domain.problems import AnswerCutShort, ChatTemplateMissing, ReasoningOnly
 from installer.steps.ports import ServerAnswer
-from installer.steps.smoke.asked import SHOWN, TOKENS, Asked, Failed, content, document, status
+from installer.steps.smoke.asked import SHOWN, TOKENS, Asked, Failed, content, document, finish, status
 
 EXPECTED_WORD = "alive"
 PROMPT = f"Answer with exactly one word: {EXPECTED_WORD}"
+SENTENCE = "Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich 🌱"
 MORE_TOKENS = 1024
 """For a model that thinks before it says a word."""
 
@@ -29,8 +30,11 @@ def models(asked: Asked) -> str:
     entry = _entry(asked, document(asked.get("/v1/models", asked.key)))
     asked.model = str(entry["id"])
     length = entry.get("max_model_len")
-    if asked.target.context is None or length is None:
+    if not isinstance(length, int) or length <= 0:
         return asked.model
+    if asked.target.context is None:
+        asked.context = length
+        return f"{asked.model}, {length}"
     if length != asked.target.context:
         raise Failed(f"max_model_len {length}, expected {asked.target.context}")
     return f"{asked.model}, {length}"
@@ -61,8 +65,26 @@ def completion(asked: Asked) -> str:
     if seen is not None and seen.advice:
         asked.remarks.append(seen)
     if isinstance(seen, ReasoningOnly):
+        asked.hindrance = "only_thoughts"
         return seen.field
-    return _with_the_word(content(document(answer)))
+    found = document(answer)
+    said = _with_the_word(content(found))
+    if finish(found) not in ("stop", ""):
+        raise Failed(f"finish_reason {finish(found)} after {said!r}")
+    return said
+
+
+def umlauts(asked: Asked) -> str:
+    """Let a German sentence with an emoji be repeated; it must come back byte by byte."""
+    said = content(asked.good(asked.chat(f"Wiederhole genau diesen Satz: {SENTENCE}", MORE_TOKENS)))
+    if SENTENCE not in said:
+        raise Failed(f"expected {SENTENCE!r}, got {said[:SHOWN]!r}")
+    return SENTENCE
+
+
+def alive(asked: Asked) -> str:
+    """Ask once more how the server is, after all that was asked of it."""
+    return health(asked)
 
 
 def _without_chat(asked: Asked, refused: ServerAnswer) -> str:
@@ -72,6 +94,7 @@ def _without_chat(asked: Asked, refused: ServerAnswer) -> str:
         asked.cause = cause
         raise Failed(status(refused))
     asked.remarks.append(cause)
+    asked.hindrance = "no_chat"
     plain: dict[str, object] = {"model": asked.model, "prompt": PROMPT, "temperature": 0, "max_tokens": TOKENS}
     found = document(asked.post("/v1/completions", plain))
     choices = found.get("choices")
