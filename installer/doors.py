@@ -186,7 +186,7 @@ def real(secrets: Secrets) -> Ports:
     from installer.adapters.nvml import NvmlGpus
     from installer.adapters.oci import OciRegistry
     from installer.adapters.pictures import PictureFiles
-    from installer.adapters.server import LoopbackServer
+    from installer.adapters.server import HttpServer
     from installer.adapters.sinks import Volumes
     from installer.adapters.stack import ComposeStack
 
@@ -199,7 +199,7 @@ def real(secrets: Secrets) -> Ports:
             os.environ.get("HF_ENDPOINT") or DEFAULT_ENDPOINT, secrets.hf_token, volumes=Volumes(client=docker_client)
         ),
         stack=ComposeStack(),
-        server=LoopbackServer(),
+        server=HttpServer(),
         clock=SystemClock(),
         autostart=SessionAutostart(),
         awake=SystemAwake(),

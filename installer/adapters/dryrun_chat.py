@@ -15,6 +15,10 @@ CHARACTERS_A_TOKEN = 4
 PIXELS_A_TOKEN = 32 * 32
 THOUGHT = "In a dry run there is nothing to think about. In einem Probelauf gibt es nichts zu bedenken."
 _ONE_WORD = "exactly one word:"
+_SHAPE = "Which colour and which shape"
+_SHAPE_SHOWN = "blue circle"
+"""The question of the proof and its answer: no model looks at the picture here."""
+
 _SHOWN = 200
 _PNG = re.compile(r"data:image/png;base64,(.+)", re.DOTALL)
 
@@ -25,6 +29,8 @@ def reply(body: dict[str, object]) -> str:
     _, asked_for_one, word = text.partition(_ONE_WORD)
     if asked_for_one:
         return word.strip()
+    if sizes and _SHAPE in text:
+        return _SHAPE_SHOWN
     shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
     english, german = [f"You asked: “{shown}”."], [f"Sie haben gefragt: „{shown}“."]
     for width, height in sizes:
@@ -38,6 +44,27 @@ def reply(body: dict[str, object]) -> str:
 def thought(asked: Asked) -> str:
     """Return what is thought before the answer, where the server was told to keep the two apart."""
     return THOUGHT if asked.value("--reasoning-parser") else ""
+
+
+def message(body: dict[str, object], content: str, asked: Asked) -> dict[str, Any]:
+    """Return an answer with what the server was told to take apart: thoughts that were asked for, a call of a tool."""
+    said: dict[str, Any] = {"role": "assistant", "content": content}
+    template = body.get("chat_template_kwargs")
+    if isinstance(template, dict) and template.get("enable_thinking") and asked.value("--reasoning-parser"):
+        said["reasoning"] = THOUGHT
+    name = _tool(body)
+    if name and asked.value("--tool-call-parser"):
+        call = {"name": name, "arguments": '{"city": "Berlin"}'}
+        said |= {"content": None, "tool_calls": [{"id": "call-dry-run", "type": "function", "function": call}]}
+    return said
+
+
+def _tool(body: dict[str, object]) -> str:
+    """Return the name of the first tool that is offered, "" where none is."""
+    tools = body.get("tools")
+    first = tools[0] if isinstance(tools, list) and tools else None
+    function = first.get("function") if isinstance(first, dict) else None
+    return str(function.get("name", "")) if isinstance(function, dict) else ""
 
 
 def pieces(text: str) -> Iterator[str]:

@@ -11,6 +11,7 @@ from installer.adapters import dryrun_chat as chat
 from installer.adapters.dryrun_container import SimulatedContainer
 from installer.adapters.dryrun_world import World
 from installer.adapters.streaming import refusal
+from installer.domain import addresses
 from installer.domain.problems import AnswerBroken, AnswerRefused, InstallerError
 from installer.steps.cancel import Cancel
 from installer.steps.ports import Delta, ServerAnswer, Usage
@@ -28,10 +29,10 @@ class SimulatedServer:
         self._world = world
 
     def get(
-        self, port: int, path: str, timeout_s: float, key: str | None = None, cancel: Cancel | None = None
+        self, base: str, path: str, timeout_s: float, key: str | None = None, cancel: Cancel | None = None
     ) -> ServerAnswer:
         """Answer /health and /v1/models."""
-        container = self._world.serving_at(port)
+        container = self._world.serving_at(addresses.port_of(base) or 0)
         if container is None:
             return _silence(0.0)
         self._world.pause(min(QUICK_SECONDS, timeout_s), cancel)
@@ -44,7 +45,7 @@ class SimulatedServer:
 
     def post(
         self,
-        port: int,
+        base: str,
         path: str,
         body: dict[str, object],
         timeout_s: float,
@@ -52,7 +53,7 @@ class SimulatedServer:
         cancel: Cancel | None = None,
     ) -> ServerAnswer:
         """Answer /v1/chat/completions."""
-        container = self._world.serving_at(port)
+        container = self._world.serving_at(addresses.port_of(base) or 0)
         if container is None:
             return _silence(0.0)
         refused = _not_taken(container, path, body, key)
@@ -63,14 +64,15 @@ class SimulatedServer:
         if self._world.failure.take("smoke", "server_error"):
             return _error(500, "EngineCore encountered an issue.")
         self._world.pause(min(COMPLETION_SECONDS, timeout_s), cancel)
-        return _json(200, _completion(_alias(container), self._content(body)), COMPLETION_SECONDS)
+        said = chat.message(body, self._content(body), container.service.asked)
+        return _json(200, _completion(_alias(container), said, chat.prompt_tokens(body)), COMPLETION_SECONDS)
 
     def stream(
-        self, port: int, path: str, body: dict[str, object], quiet_s: float, key: str | None, cancel: Cancel
+        self, base: str, path: str, body: dict[str, object], quiet_s: float, key: str | None, cancel: Cancel
     ) -> Generator[Delta]:
         """Answer /v1/chat/completions word by word, after a thought where the server keeps the two apart."""
         cancel.check()
-        container = self._world.serving_at(port)
+        container = self._world.serving_at(addresses.port_of(base) or 0)
         if container is None:
             raise InstallerError(AnswerBroken(detail=ConnectionError.__name__))
         refused = _not_taken(container, path, body, key)
@@ -129,13 +131,18 @@ def _not_taken(
     return _error(400, beyond) if beyond else None
 
 
-def _completion(model: str, content: str) -> dict[str, Any]:
-    words = len(content.split())
+def _completion(model: str, said: dict[str, Any], prompt_tokens: int) -> dict[str, Any]:
+    generated = chat.tokens(said["content"] or "")
+    finish = "tool_calls" if "tool_calls" in said else "stop"
     return {
         "object": "chat.completion",
         "model": model,
-        "choices": [{"index": 0, "message": {"role": "assistant", "content": content}, "finish_reason": "stop"}],
-        "usage": {"prompt_tokens": 16, "completion_tokens": words, "total_tokens": 16 + words},
+        "choices": [{"index": 0, "message": said, "finish_reason": finish}],
+        "usage": {
+            "prompt_tokens": prompt_tokens,
+            "completion_tokens": generated,
+            "total_tokens": prompt_tokens + generated,
+        },
     }
 
 

@@ -1,4 +1,4 @@
-"""The server that was installed, asked over 127.0.0.1 with requests."""
+"""A server with OpenAI's API, asked with requests: the one that was installed, or one that a person names."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import requests
-import urllib3
 
-from installer.adapters.http import FAILURES, shut_down, timed_out
+from installer.adapters.http import FAILURES, Bearer, new_session, shut_down, timed_out
 from installer.adapters.interruptible import Opened, QuietError, interruptible, waited_for
 from installer.adapters.streaming import DONE, RefusedError, delta_of, events, refusal
 from installer.domain.problems import AnswerBroken, AnswerRefused, InstallerError, NotAnswering
@@ -23,23 +22,22 @@ _CHUNK_BYTES = 64 * 1024
 _CONNECT_S = 5.0
 
 
-class LoopbackServer:
+class HttpServer:
     """Implements `Server`.
 
-    Always 127.0.0.1: `localhost` may be ::1, where nothing is published. Never a proxy or a .netrc of the environment:
-    a company's proxy would be asked for the loopback address. Never a redirect: the server has none, so that one
-    comes from something else.
+    Towards this computer never a proxy of the environment: a company's proxy would be asked for the loopback address.
+    Never a .netrc, and never a redirect: the server has none, so that one comes from something else.
     """
 
     def get(
-        self, port: int, path: str, timeout_s: float, key: str | None = None, cancel: Cancel | None = None
+        self, base: str, path: str, timeout_s: float, key: str | None = None, cancel: Cancel | None = None
     ) -> ServerAnswer:
         """Ask; no answer within `timeout_s` seconds, body included, is status 0."""
-        return _stoppable(lambda: self._ask("GET", port, path, timeout_s, key), cancel)
+        return _stoppable(lambda: self._ask("GET", base, path, timeout_s, key), cancel)
 
     def post(
         self,
-        port: int,
+        base: str,
         path: str,
         body: dict[str, object],
         timeout_s: float,
@@ -47,13 +45,13 @@ class LoopbackServer:
         cancel: Cancel | None = None,
     ) -> ServerAnswer:
         """Send JSON; no answer within `timeout_s` seconds, body included, is status 0."""
-        return _stoppable(lambda: self._ask("POST", port, path, timeout_s, key, json=body), cancel)
+        return _stoppable(lambda: self._ask("POST", base, path, timeout_s, key, json=body), cancel)
 
     def stream(
-        self, port: int, path: str, body: dict[str, object], quiet_s: float, key: str | None, cancel: Cancel
+        self, base: str, path: str, body: dict[str, object], quiet_s: float, key: str | None, cancel: Cancel
     ) -> Generator[Delta]:
         """Send JSON and yield the answer piece by piece; closing the iterator closes the connection."""
-        blocks = interruptible(lambda: _opened(port, path, body, quiet_s, key), cancel, quiet_s)
+        blocks = interruptible(lambda: _opened(base, path, body, quiet_s, key), cancel, quiet_s)
         try:
             with contextlib.closing(blocks):
                 yield from _pieces(blocks)
@@ -69,24 +67,22 @@ class LoopbackServer:
             raise InstallerError(broken) from error
 
     def _ask(
-        self, method: str, port: int, path: str, timeout_s: float, key: str | None, **content: Any
+        self, method: str, base: str, path: str, timeout_s: float, key: str | None, **content: Any
     ) -> ServerAnswer:
         began = time.monotonic()
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        with requests.Session() as session:
-            session.trust_env = False
+        with new_session(base) as session:
             try:
                 response = session.request(
                     method,
-                    f"http://127.0.0.1:{port}{path}",
-                    headers=headers,
+                    base + path,
+                    auth=Bearer(key),
                     timeout=timeout_s,
                     allow_redirects=False,
                     stream=True,
                     **content,
                 )
                 status, body = response.status_code, _whole_body(response, began + timeout_s)
-            except (requests.RequestException, urllib3.exceptions.HTTPError, TimeoutError):
+            except FAILURES:
                 status, body = 0, b""
         return ServerAnswer(status=status, body=body, seconds=time.monotonic() - began)
 
@@ -95,15 +91,14 @@ def _stoppable(ask: Callable[[], ServerAnswer], cancel: Cancel | None) -> Server
     return waited_for(ask, cancel) if cancel else ask()
 
 
-def _opened(port: int, path: str, body: dict[str, object], quiet_s: float, key: str | None) -> Opened[bytes]:
+def _opened(base: str, path: str, body: dict[str, object], quiet_s: float, key: str | None) -> Opened[bytes]:
     """Ask for a stream; its items are blocks of bytes as they come. Raises RefusedError for any status but 200."""
     with contextlib.ExitStack() as held:
-        session = held.enter_context(requests.Session())
-        session.trust_env = False
+        session = held.enter_context(new_session(base))
         response = session.post(
-            f"http://127.0.0.1:{port}{path}",
+            base + path,
             json=body,
-            headers={"Authorization": f"Bearer {key}"} if key else {},
+            auth=Bearer(key),
             timeout=(_CONNECT_S, quiet_s),
             allow_redirects=False,
             stream=True,

@@ -37,6 +37,19 @@ def shown(url: str) -> str:
     return f"{parts.scheme}://{host_of(url)}{parts.path}"
 
 
+def own_server(port: int) -> str:
+    """Return the address of a server of ours: 127.0.0.1, for `localhost` may be ::1, where nothing is published."""
+    return f"http://127.0.0.1:{port}"
+
+
+def port_of(base: str) -> int | None:
+    """Return the port that an address names, or None."""
+    try:
+        return split(base).port
+    except ValueError:
+        return None
+
+
 def seconds_in(text: str) -> int | None:
     """Return a whole number of seconds, or None for what is none or has more digits than anybody waits for."""
     return whole(text, LONGEST_WAIT_DIGITS)

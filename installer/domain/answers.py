@@ -152,7 +152,7 @@ def of_server(answer: Answer, log: str, table: Table, situation: Situation | Non
     cause = cause_behind(answer, log, table, situation)
     if cause is not None:
         return cause
-    said = detail_of(_message(answer.body))
+    said = detail_of(message_of(answer.body))
     return SmokeFailed(checks=("completion",), details=(f"HTTP {answer.status}: {said}",))
 
 
@@ -163,7 +163,7 @@ def cause_behind(answer: Answer, log: str, table: Table, situation: Situation | 
     """
     situation = situation or Situation(origin="server")
     during = replace(situation, known=dict(situation.known) | {"phase": "request"})
-    cause = table.cause(log, during) or table.cause(_message(answer.body), during)
+    cause = table.cause(log, during) or table.cause(message_of(answer.body), during)
     if cause is None and answer.status == 503:
         return NotReadyYet(status=answer.status)
     return cause
@@ -206,7 +206,7 @@ def document_of(body: bytes) -> Mapping[str, Any]:
     return document if isinstance(document, dict) else {}
 
 
-def _message(body: bytes) -> str:
+def message_of(body: bytes) -> str:
     """Return the sentence in an error's body, or the body itself."""
     document = document_of(body)
     error = document.get("error", document)

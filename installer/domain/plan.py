@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from installer.domain import checks
+from installer.domain import addresses, checks
 from installer.domain.choices import Choices
 from installer.domain.facts import SCHEMA, CudaMemory, Facts, Gpu, Missing
 from installer.domain.figures import whole
@@ -115,9 +115,14 @@ class Plan(_Part, frozen=True, kw_only=True):
         return f"slipway-{self.choices.stack}"
 
     @property
+    def base(self) -> str:
+        """Return the address of the server."""
+        return addresses.own_server(self.port)
+
+    @property
     def endpoint(self) -> str:
         """Return the base address of the server's API."""
-        return f"http://127.0.0.1:{self.port}/v1"
+        return f"{self.base}/v1"
 
     @property
     def image_reference(self) -> str:

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import base64
-import contextlib
-import re
 from collections.abc import Callable
-
-import msgspec
 
 from installer.domain import compose
 from installer.domain.plan import Plan
@@ -24,8 +20,10 @@ from installer.domain.problems import (
 from installer.steps.cancel import Cancel
 from installer.steps.home import StackHome, read_bytes
 from installer.steps.lifecycle import STOPPED_BY_US
-from installer.steps.ports import Clock, Delta, Picture, Ports, Usage
-from installer.steps.smoke import FIRST_ANSWER_SECONDS, QUICK_SECONDS
+from installer.steps.listening import Answer, heard
+from installer.steps.ports import Delta, Picture, Ports
+from installer.steps.smoke.asked import COMPLETIONS, FIRST_ANSWER_SECONDS, QUICK_SECONDS
+from installer.steps.smoke.limit import names_the_limit
 
 PIXELS_A_TOKEN = 28 * 28
 """Of the models here those with the smallest patches make one token of so many pixels (Qwen2.5-VL's processor)."""
@@ -33,24 +31,7 @@ PIXELS_A_TOKEN = 28 * 28
 MOST_PIXELS = 4096 * 4096
 """Above this Qwen3-VL's own processor makes a picture smaller (`longest_edge` in its preprocessor_config.json)."""
 
-COMPLETIONS = "/v1/chat/completions"
-
-
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """A whole answer with its figures; one that the server or the stream did not tell is None.
-
-    `first_token_seconds` is until the first piece, thought or said. `tokens_per_second` counts all generated tokens,
-    those of the thinking too, from the first piece to the last.
-    """
-
-    content: str
-    reasoning: str
-    finish: str
-    seconds: float
-    first_token_seconds: float | None
-    tokens_per_second: float | None
-    prompt_tokens: int | None
-    generated_tokens: int | None
+__all__ = ["COMPLETIONS", "Answer", "ask", "body", "most_pixels", "picture"]
 
 
 def picture(path: str, home: StackHome, ports: Ports) -> Picture:
@@ -85,19 +66,15 @@ def ask(
     plan = home.installed()
     if plan.task == "image":
         raise InstallerError(BadChoice(field="stack", value=plan.stack, limit="chat"))
-    if ports.server.get(plan.port, "/health", QUICK_SECONDS, cancel=cancel).status != 200:
+    if ports.server.get(plan.base, "/health", QUICK_SECONDS, cancel=cancel).status != 200:
         raise InstallerError(_why_silent(plan, ports))
-    asked = _Listening(ports.clock, told)
     pieces = ports.server.stream(
-        plan.port, COMPLETIONS, body(plan, question, shown), FIRST_ANSWER_SECONDS, _key(plan, home), cancel
+        plan.base, COMPLETIONS, body(plan, question, shown), FIRST_ANSWER_SECONDS, _key(plan, home), cancel
     )
     try:
-        with contextlib.closing(pieces):
-            for piece in pieces:
-                asked.hear(piece)
+        return heard(pieces, ports.clock, told)
     except InstallerError as error:
         raise InstallerError(_explained(error.problem, plan)) from error
-    return asked.answer()
 
 
 def body(plan: Plan, question: str, shown: Picture | None) -> dict[str, object]:
@@ -132,8 +109,7 @@ def _key(plan: Plan, home: StackHome) -> str | None:
 def _explained(problem: AnyProblem, plan: Plan) -> AnyProblem:
     """Turn a refusal that names this very context into what the limit means; vLLM words it anew from time to time."""
     limit = plan.settings.context
-    beyond = isinstance(problem, AnswerRefused) and problem.status == 400 and re.search(rf"\b{limit}\b", problem.detail)
-    if not beyond:
+    if not isinstance(problem, AnswerRefused) or not names_the_limit(problem.status, problem.detail, limit):
         return problem
     return BeyondContext(
         limit_tokens=limit,
@@ -141,46 +117,3 @@ def _explained(problem: AnyProblem, plan: Plan) -> AnyProblem:
         reads_media=plan.settings.reads_media,
         graphics_card=plan.gpu is not None,
     )
-
-
-class _Listening:
-    """Hears the pieces of one answer and measures them."""
-
-    def __init__(self, clock: Clock, told: Callable[[Delta], None]) -> None:
-        self._clock = clock
-        self._told = told
-        self._began = clock.monotonic()
-        self._first: float | None = None
-        self._last = self._began
-        self._pieces: list[Delta] = []
-        self._usage: Usage | None = None
-
-    def hear(self, piece: Delta) -> None:
-        """Take a piece and tell it."""
-        if piece.content or piece.reasoning:
-            self._last = self._clock.monotonic()
-            self._first = self._last if self._first is None else self._first
-        self._usage = piece.usage or self._usage
-        self._pieces.append(piece)
-        self._told(piece)
-
-    def answer(self) -> Answer:
-        """Return the whole."""
-        usage, first = self._usage, self._first
-        return Answer(
-            content="".join(piece.content for piece in self._pieces),
-            reasoning="".join(piece.reasoning for piece in self._pieces),
-            finish=next((piece.finish for piece in self._pieces if piece.finish), ""),
-            seconds=round(self._clock.monotonic() - self._began, 3),
-            first_token_seconds=None if first is None else round(first - self._began, 3),
-            tokens_per_second=self._rate(),
-            prompt_tokens=usage.prompt_tokens if usage else None,
-            generated_tokens=usage.generated_tokens if usage else None,
-        )
-
-    def _rate(self) -> float | None:
-        """Return tokens per second between the first and the last piece; the first token began that time."""
-        if self._usage is None or self._first is None:
-            return None
-        tokens, seconds = self._usage.generated_tokens - 1, self._last - self._first
-        return round(tokens / seconds, 1) if tokens > 0 and seconds > 0 else None

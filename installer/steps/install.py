@@ -9,6 +9,7 @@ import msgspec
 from installer.domain import answers, checks, decoding, remarks
 from installer.domain import plan as plans
 from installer.domain.answers import Answer
+from installer.domain.facts import GpuMemory
 from installer.domain.ladder import relax
 from installer.domain.plan import Plan, Refusal
 from installer.domain.problems import AnyProblem, InstallerError, PortTaken, RateLimited, RelaxRefused, Treatment
@@ -179,9 +180,6 @@ def prove(plan: Plan, container: ContainerState, job: Job, *, again: bool = Fals
 
 
 def _proved(plan: Plan, container: ContainerState, job: Job, cancel: Cancel) -> SmokeReport:
-    target = smoke.Target(
-        port=plan.port, model=plan.profile, context=plan.settings.context, thinking_off=plan.thinking_off
-    )
     key = start.key_for(plan, job)
 
     def why(answer: ServerAnswer) -> AnyProblem | None:
@@ -189,7 +187,12 @@ def _proved(plan: Plan, container: ContainerState, job: Job, cancel: Cancel) -> 
         said = Answer(status=answer.status, body=answer.body)
         return answers.cause_behind(said, log, job.registry.known_failures(), start.situation_of(plan))
 
-    report = smoke.run(target, _start_of(container), job.ports.server, job.ports.clock, key, cancel, why)
+    evidence = smoke.Evidence(
+        log=lambda: decoding.plain(job.ports.engine.logs(container.id)), used_bytes=lambda: _used_bytes(plan, job)
+    )
+    report = smoke.run(
+        target_of(plan), _start_of(container), job.ports.server, job.ports.clock, key, cancel, why, evidence=evidence
+    )
     job.run.emit(Proved(at=report.at, report=report))
     for remark in report.remarks:
         job.run.notice(Step.SMOKE, Advice(problem=remark))
@@ -198,6 +201,37 @@ def _proved(plan: Plan, container: ContainerState, job: Job, cancel: Cancel) -> 
         raise InstallerError(problem)
     job.home.save_proof(report)
     return report
+
+
+def target_of(plan: Plan) -> smoke.Target:
+    """Return where a plan's server is and what the plan claims of it."""
+    flags = {flag.flag for flag in plan.arguments}
+    fit = plan.fit
+    return smoke.Target(
+        base=plan.base,
+        model=plan.profile,
+        context=plan.settings.context,
+        thinking_off=plan.thinking_off,
+        reasoning="--reasoning-parser" in flags,
+        tools="--tool-call-parser" in flags,
+        pictures=plan.settings.reads_media,
+        video=_takes_video(plan),
+        predicted_bytes=fit.share_bytes + fit.estimate.beside_high_bytes if fit else None,
+    )
+
+
+def _takes_video(plan: Plan) -> bool:
+    """Say whether the limit of media per request names videos."""
+    limits = [flag.value for flag in plan.arguments if flag.flag == "--limit-mm-per-prompt"]
+    return plan.settings.reads_media and any(isinstance(limit, dict) and bool(limit.get("video")) for limit in limits)
+
+
+def _used_bytes(plan: Plan, job: Job) -> int | None:
+    """Return what is in use on the plan's card now, by whatever program; None where the driver does not tell."""
+    if plan.gpu is None:
+        return None
+    card = next((gpu for gpu in job.ports.gpus.read().gpus if gpu.uuid == plan.gpu.uuid), None)
+    return card.memory.used_bytes if card and isinstance(card.memory, GpuMemory) else None
 
 
 def _start_of(container: ContainerState) -> smoke.Start:

@@ -85,7 +85,7 @@ def _state(
     if container is None:
         return "missing"
     if container.status == "running":
-        serves = job.ports.server.get(plan.port, "/health", timeout_s=5.0).status == 200
+        serves = job.ports.server.get(plan.base, "/health", timeout_s=5.0).status == 200
         return "serving" if serves else "starting"
     if container.status == "restarting" or container.exit_code not in STOPPED_BY_US:
         return "failed"

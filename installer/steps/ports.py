@@ -243,17 +243,21 @@ class Delta(_Seen, frozen=True, kw_only=True):
 
 
 class Server(Protocol):
-    """The server that was installed, over 127.0.0.1 and never through a proxy."""
+    """A server with OpenAI's API: the one that was installed, or one that a person names.
+
+    `base` is an address without "/v1" at its end, such as "http://127.0.0.1:8000". Towards this computer itself no
+    proxy is asked.
+    """
 
     def get(
-        self, port: int, path: str, timeout_s: float, key: str | None = None, cancel: Cancel | None = None
+        self, base: str, path: str, timeout_s: float, key: str | None = None, cancel: Cancel | None = None
     ) -> ServerAnswer:
         """Ask; no answer is status 0, never an exception. `cancel` ends the wait at once with Cancelled."""
         ...
 
     def post(
         self,
-        port: int,
+        base: str,
         path: str,
         body: dict[str, object],
         timeout_s: float,
@@ -264,7 +268,7 @@ class Server(Protocol):
         ...
 
     def stream(
-        self, port: int, path: str, body: dict[str, object], quiet_s: float, key: str | None, cancel: Cancel
+        self, base: str, path: str, body: dict[str, object], quiet_s: float, key: str | None, cancel: Cancel
     ) -> Generator[Delta]:
         """Send JSON and yield the answer piece by piece as it comes. `cancel` ends it at once with Cancelled.
 

@@ -402,4 +402,4 @@ def _is_healthy(container: ContainerState, plan: Plan, job: Job) -> bool:
         return True
     if container.health == "starting":
         return False
-    return job.ports.server.get(plan.port, "/health", timeout_s=5.0).status == 200
+    return job.ports.server.get(plan.base, "/health", timeout_s=5.0).status == 200

@@ -192,8 +192,40 @@ def check(name: str, t: Voice) -> str:
         "health": t.gettext("Server is ready"),
         "models": t.gettext("Model and context are right"),
         "completion": t.gettext("A question is answered"),
+        "stream": t.gettext("The answer comes piece by piece"),
+        "umlauts": t.gettext("Umlauts and emoji come back unharmed"),
+        "reasoning": t.gettext("Thoughts stand beside the answer"),
+        "tools": t.gettext("A tool is called"),
+        "picture": t.gettext("A picture is recognised"),
+        "long_prompt": t.gettext("A long text is answered"),
+        "over_limit": t.gettext("A text that is too long is refused cleanly"),
+        "memory": t.gettext("Graphics memory: predicted and used"),
+        "kernel": t.gettext("Kernel for NVFP4"),
+        "alive": t.gettext("Server still runs at the end"),
     }
     return names.get(name, name)
+
+
+def not_applicable(reason: str, t: Voice) -> str:
+    """Say why a check of the proof says nothing about this server."""
+    reasons = {
+        "no_reasoning_parser": t.gettext("this profile does not part thoughts and answer"),
+        "no_thoughts": t.gettext("the model answered without thinking aloud"),
+        "no_tools": t.gettext("this profile calls no tools"),
+        "tools_refused": t.gettext("the server takes no tools"),
+        "tools_unused": t.gettext("the model did not use the tool"),
+        "no_pictures": t.gettext("this profile reads no pictures"),
+        "pictures_refused": t.gettext("the server takes no pictures"),
+        "context_unknown": t.gettext("the server does not tell its context"),
+        "memory_unknown": t.gettext("neither the log nor the driver tells it"),
+        "no_log": t.gettext("the server's log is not here"),
+        "no_fp4": t.gettext("the log names no kernel for NVFP4"),
+        "silent": t.gettext("the server did not answer before"),
+        "not_answering": t.gettext("a question is not answered"),
+        "only_thoughts": t.gettext("the answer stands among the thoughts"),
+        "no_chat": t.gettext("the model has no chat template"),
+    }
+    return reasons.get(reason, reason)
 
 
 def state(name: str, t: Voice) -> str:

@@ -12,7 +12,7 @@ from installer.domain.registry import Evidence, EvidenceKind
 from installer.steps import events
 from installer.steps.events import Note, Step
 from installer.steps.smoke import Check
-from installer.text import memory, names
+from installer.text import checked, memory, names
 from installer.text.problems import words_for
 from installer.text.voice import Voice
 
@@ -153,9 +153,18 @@ def lowered(change: Relaxation, t: Voice) -> str:
 
 def check(value: Check, t: Voice) -> str:
     """Return one line about a check: its name, how it ended, and its figure."""
-    seen = value.figure if value.outcome == "passed" else value.detail
-    figure = f" ({t.quote(seen)})" if seen else ""
+    seen = found(value, t)
+    figure = f" ({seen})" if seen else ""
     return f"{names.check(value.name, t)}: {outcome(value, t)}{figure}, {t.duration(value.seconds)}"
+
+
+def found(value: Check, t: Voice) -> str:
+    """Return what a check measured, what it read in quotation marks, or why it failed or does not apply."""
+    if value.outcome == "not_applicable":
+        return names.not_applicable(value.detail, t)
+    if value.outcome == "failed":
+        return t.quote(value.detail) if value.detail else ""
+    return checked.figures(value.name, value.figure, t)
 
 
 def outcome(value: Check, t: Voice) -> str:

@@ -293,6 +293,8 @@ def words_for(problem: p.AnyProblem, t: Voice) -> ProblemText:  # noqa: C901 - a
             return proof.answer_cut_short(problem, t)
         case p.ChatTemplateMissing():
             return proof.chat_template_missing(t)
+        case p.SlowKernel():
+            return proof.slow_kernel(problem, t)
         case p.MediaNotFetched():
             return proof.media_not_fetched(problem, t)
         case p.MediaRefused():

@@ -69,6 +69,18 @@ def chat_template_missing(t: Voice) -> ProblemText:
     )
 
 
+def slow_kernel(problem: p.SlowKernel, t: Voice) -> ProblemText:
+    """Return the words for weights that are unpacked before they are computed with."""
+    return ProblemText(
+        t.gettext("Slower than it could be"),
+        t.gettext(
+            "The server works, but does not compute with NVFP4 itself: it unpacks the weights first (kernel {kernel}).",
+            kernel=problem.kernel,
+        ),
+        t.gettext("The answers are right. On a card with NVFP4 (Blackwell), a newer release of vLLM makes it faster."),
+    )
+
+
 def media_not_fetched(problem: p.MediaNotFetched, t: Voice) -> ProblemText:
     """Return the words for a picture that the server could not fetch."""
     sentence = t.gettext("The server could not fetch {url}.", url=t.quote(problem.url))

@@ -66,7 +66,7 @@ def _what_runs(plan: Plan, t: Voice) -> list[tuple[str, ...]]:
                 "{limit} of {native}", limit=t.number(plan.settings.context), native=t.tokens(plan.native_context)
             ),
         ),
-        (t.gettext("Address"), f"http://127.0.0.1:{plan.port}/v1"),
+        (t.gettext("Address"), plan.endpoint),
         (t.gettext("Registry"), plan.registry_revision),
     ]
     lowered = [notes.lowered(change, t) for change in plan.relaxed]
@@ -77,7 +77,7 @@ def _proof(proof: SmokeReport | None, t: Voice) -> str:
     if proof is None:
         return t.gettext("This plan has not been proved yet.")
     rows = [
-        (names.check(check.name, t), notes.outcome(check, t), check.figure or check.detail, t.duration(check.seconds))
+        (names.check(check.name, t), notes.outcome(check, t), notes.found(check, t), t.duration(check.seconds))
         for check in proof.checks
     ]
     header = (t.gettext("Check"), t.gettext("Result"), t.gettext("Figure"), t.gettext("Time"))

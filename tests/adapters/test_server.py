@@ -9,18 +9,20 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
 from installer.adapters.clock import SystemClock
-from installer.adapters.server import LoopbackServer
+from installer.adapters.server import HttpServer
+from installer.domain.addresses import own_server
 from installer.domain.problems import Cancelled
 from installer.steps import smoke
 from installer.steps.cancel import Cancel
 from tests.fuzz.wire import Spoiled, wire
 from tests.rig.process import AT_ONCE_S
 
-SERVER = LoopbackServer()
+SERVER = HttpServer()
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -63,31 +65,49 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def port() -> Iterator[int]:
+def base() -> Iterator[str]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-        yield server.server_address[1]
+        yield own_server(server.server_address[1])
         server.shutdown()
 
 
-def test_the_key_and_the_body_reach_the_server_and_its_answer_comes_back_whole(port: int) -> None:
-    seen = SERVER.get(port, "/v1/models?x=1", 5, key="k-9_x")
+def test_the_key_and_the_body_reach_the_server_and_its_answer_comes_back_whole(base: str) -> None:
+    seen = SERVER.get(base, "/v1/models?x=1", 5, key="k-9_x")
     assert (seen.status, json.loads(seen.body)["authorization"]) == (200, "Bearer k-9_x")
-    assert json.loads(SERVER.get(port, "/health", 5).body)["authorization"] is None
-    answer = SERVER.post(port, "/v1/chat/completions", {"messages": ["grün"]}, 5)
+    assert json.loads(SERVER.get(base, "/health", 5).body)["authorization"] is None
+    answer = SERVER.post(base, "/v1/chat/completions", {"messages": ["grün"]}, 5)
     assert json.loads(answer.body) == {"echo": {"messages": ["grün"]}}
-    assert SERVER.post(port, "/", {"bad": True}, 5).status == 400
+    assert SERVER.post(base, "/", {"bad": True}, 5).status == 400
 
 
-def test_no_proxy_of_the_environment_is_asked(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_proxy_of_the_environment_is_asked(base: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     monkeypatch.setenv("NO_PROXY", "")
-    assert SERVER.get(port, "/health", 5).status == 200
+    assert SERVER.get(base, "/health", 5).status == 200
 
 
-def test_a_redirect_is_an_answer_and_not_followed(port: int) -> None:
-    assert SERVER.get(port, "/moved", 5).status == 302
+def test_a_server_elsewhere_is_asked_below_its_path_and_a_netrc_says_nothing(
+    base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine far.example login somebody password secret\n", "utf-8")
+    monkeypatch.setenv("NETRC", str(netrc))
+    monkeypatch.setenv("http_proxy", base)
+    monkeypatch.setenv("no_proxy", "")
+    seen = json.loads(SERVER.get("http://far.example/llm", "/v1/models", 5, key="k-9_x").body)
+    assert (seen["path"], seen["authorization"]) == ("http://far.example/llm/v1/models", "Bearer k-9_x")
+    assert json.loads(SERVER.get("http://far.example", "/health", 5).body)["authorization"] is None
+
+
+@pytest.mark.parametrize("base", ["http://[", "nothing", "http://127.0.0.1:99999999", "http://\x00/"])
+def test_an_address_that_is_none_is_no_answer(base: str) -> None:
+    assert SERVER.get(base, "/health", 1).status == 0
+
+
+def test_a_redirect_is_an_answer_and_not_followed(base: str) -> None:
+    assert SERVER.get(base, "/moved", 5).status == 302
 
 
 def closed(listener: socket.socket) -> None:
@@ -120,15 +140,15 @@ def no_http(listener: socket.socket) -> None:
 @pytest.mark.parametrize("behave", [closed, silent, hanging_up, no_http])
 def test_whatever_is_on_the_port_no_answer_is_status_zero_in_time(behave: Callable[[socket.socket], None]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
+        base = own_server(listener.getsockname()[1])
         behave(listener)
-        answer = SERVER.get(port, "/health", 0.3)
+        answer = SERVER.get(base, "/health", 0.3)
     assert (answer.status, answer.body) == (0, b"")
     assert answer.seconds < AT_ONCE_S
 
 
-def test_the_limit_is_for_the_whole_answer_and_not_for_each_read(port: int) -> None:
-    answer = SERVER.get(port, "/drip", 0.4)
+def test_the_limit_is_for_the_whole_answer_and_not_for_each_read(base: str) -> None:
+    answer = SERVER.get(base, "/drip", 0.4)
     assert answer.status == 0
     assert 0.3 < answer.seconds < AT_ONCE_S
 
@@ -136,28 +156,28 @@ def test_the_limit_is_for_the_whole_answer_and_not_for_each_read(port: int) -> N
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda port, cancel: SERVER.get(port, "/v1/models", 60, cancel=cancel),
-        lambda port, cancel: SERVER.post(port, "/v1/chat/completions", {}, 60, cancel=cancel),
+        lambda base, cancel: SERVER.get(base, "/v1/models", 60, cancel=cancel),
+        lambda base, cancel: SERVER.post(base, "/v1/chat/completions", {}, 60, cancel=cancel),
     ],
     ids=["get", "post"],
 )
 def test_a_person_who_stops_is_not_kept_waiting_by_a_server_that_never_answers(
-    ask: Callable[[int, Cancel], object],
+    ask: Callable[[str, Cancel], object],
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         cancel = Cancel()
         threading.Timer(0.2, cancel.set).start()
         began = time.monotonic()
         with pytest.raises(Cancelled):
-            ask(silent.getsockname()[1], cancel)
+            ask(own_server(silent.getsockname()[1]), cancel)
         assert time.monotonic() - began < AT_ONCE_S
 
 
 def test_a_server_that_repeats_the_key_when_it_refuses_it_is_quoted_without_it() -> None:
     key = "the-key-of-the-test-42"
     wire().script = lambda _: Spoiled().around(f"no access with {key}".encode(), "401 x")
-    target = smoke.Target(port=int(wire().address.rpartition(":")[2]), model="m", context=None)
-    report = smoke.run(target, smoke.Start(), LoopbackServer(), SystemClock(), key, Cancel())
+    target = smoke.Target(base=f"http://{wire().address}", model="m")
+    report = smoke.run(target, smoke.Start(), HttpServer(), SystemClock(), key, Cancel())
     assert [check.outcome for check in report.checks] == ["failed"] * 3
     assert "no access with" in report.checks[2].detail
     assert key not in repr((report, smoke.problem(report)))

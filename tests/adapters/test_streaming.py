@@ -16,14 +16,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from installer.adapters.server import LoopbackServer
+from installer.adapters.server import HttpServer
 from installer.adapters.streaming import events
+from installer.domain.addresses import own_server
 from installer.domain.problems import AnswerBroken, AnswerRefused, Cancelled, NotAnswering
 from installer.steps.cancel import Cancel
 from installer.steps.ports import Delta, Usage
 from tests.adapters.engine_kit import problem_in
 
-SERVER = LoopbackServer()
+SERVER = HttpServer()
 Write = Callable[[bytes], None]
 
 
@@ -44,7 +45,7 @@ class Script:
     body: dict[str, Any] = field(default_factory=dict)
     key: str | None = None
     gone: threading.Event = field(default_factory=threading.Event)
-    port: int = 0
+    base: str = ""
 
 
 @pytest.fixture
@@ -76,13 +77,13 @@ def server() -> Iterator[Script]:
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
         threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-        script.port = listening.server_address[1]
+        script.base = own_server(listening.server_address[1])
         yield script
         listening.shutdown()
 
 
 def ask(server: Script, quiet_s: float = 5, cancel: Cancel | None = None, key: str | None = None) -> list[Delta]:
-    return list(SERVER.stream(server.port, "/v1/chat/completions", {"stream": True}, quiet_s, key, cancel or Cancel()))
+    return list(SERVER.stream(server.base, "/v1/chat/completions", {"stream": True}, quiet_s, key, cancel or Cancel()))
 
 
 def saying(*pieces: bytes) -> Callable[[Write], None]:
@@ -138,7 +139,7 @@ def test_a_piece_is_there_before_the_next_is_sent(server: Script) -> None:
         write(chunk(content="second") + END + DONE)
 
     server.say = say
-    pieces = SERVER.stream(server.port, "/", {}, 5, None, Cancel())
+    pieces = SERVER.stream(server.base, "/", {}, 5, None, Cancel())
     assert next(pieces).content == "first"
     may_go_on.set()
     assert [piece.content for piece in pieces] == ["second", ""]
@@ -153,7 +154,7 @@ def test_the_person_stops_at_once_and_the_server_notices(server: Script) -> None
 
     server.say = say
     cancel, came = Cancel(), list[Delta]()
-    pieces = SERVER.stream(server.port, "/", {}, 60, None, cancel)
+    pieces = SERVER.stream(server.base, "/", {}, 60, None, cancel)
     came.append(next(pieces))
     threading.Timer(0.1, cancel.set).start()
     began = time.monotonic()
@@ -170,7 +171,7 @@ def test_a_stop_before_any_answer_is_not_kept_waiting() -> None:
         threading.Timer(0.1, cancel.set).start()
         began = time.monotonic()
         with pytest.raises(Cancelled):
-            list(SERVER.stream(silent.getsockname()[1], "/", {}, 60, None, cancel))
+            list(SERVER.stream(own_server(silent.getsockname()[1]), "/", {}, 60, None, cancel))
         assert time.monotonic() - began < 2
 
 
@@ -181,7 +182,7 @@ def test_closing_ends_the_request(server: Script) -> None:
             time.sleep(0.02)
 
     server.say = say
-    pieces = SERVER.stream(server.port, "/", {}, 5, None, Cancel())
+    pieces = SERVER.stream(server.base, "/", {}, 5, None, Cancel())
     next(pieces)
     pieces.close()
     assert server.gone.wait(5)
@@ -220,7 +221,7 @@ def test_what_goes_wrong_in_the_middle_is_told_after_what_came(server: Script, c
     came: list[Delta] = []
 
     def listen() -> None:
-        for piece in SERVER.stream(server.port, "/", {}, 5, None, Cancel()):
+        for piece in SERVER.stream(server.base, "/", {}, 5, None, Cancel()):
             came.append(piece)  # noqa: PERF402 - what came before the failure counts
 
     assert isinstance(problem_in(listen), kind)
@@ -247,8 +248,8 @@ def test_a_server_that_falls_silent_is_not_waited_for(server: Script) -> None:
 def test_where_nobody_listens_the_answer_is_broken() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    assert isinstance(problem_in(lambda: list(SERVER.stream(port, "/", {}, 5, None, Cancel()))), AnswerBroken)
+        base = own_server(free.getsockname()[1])
+    assert isinstance(problem_in(lambda: list(SERVER.stream(base, "/", {}, 5, None, Cancel()))), AnswerBroken)
 
 
 def test_no_proxy_of_the_environment_is_asked(server: Script, monkeypatch: pytest.MonkeyPatch) -> None:

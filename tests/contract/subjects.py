@@ -22,7 +22,7 @@ from installer.adapters.machine import LocalMachine
 from installer.adapters.nvml import NvmlGpus
 from installer.adapters.oci import OciRegistry
 from installer.adapters.pictures import PictureFiles
-from installer.adapters.server import LoopbackServer
+from installer.adapters.server import HttpServer
 from installer.adapters.stack import ComposeStack
 from installer.domain import compose
 from installer.domain import plan as plans
@@ -146,7 +146,7 @@ def real(folder: Path, rig: Rig, patch: pytest.MonkeyPatch, *, slow: bool = Fals
             images=OciRegistry(mirror=f"{line.address}/{space}"),
             hub=HuggingFaceHub(endpoint=hub.endpoint),
             stack=ComposeStack(),
-            server=LoopbackServer(),
+            server=HttpServer(),
             clock=SystemClock(),
             autostart=SessionAutostart(folder=folder / "autostart"),
             awake=SystemAwake(),

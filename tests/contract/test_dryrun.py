@@ -175,7 +175,7 @@ def test_another_conversation_is_told_that_nobody_was_asked(tmp_path: Path) -> N
     plan = stage.install().plan
     key = stage.file("vllm.env").read_text().partition("'")[2].partition("'")[0]
     body: dict[str, object] = {"model": SMALL_PROFILE, "messages": [{"role": "user", "content": "Who are you?"}]}
-    answer = stage.ports.server.post(plan.port, "/v1/chat/completions", body, 60, key)
+    answer = stage.ports.server.post(plan.base, "/v1/chat/completions", body, 60, key)
     assert b"dry run" in answer.body
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from installer.domain import compose
+from installer.domain.addresses import own_server
 from installer.domain.facts import ComposeState
 from installer.domain.problems import (
     AnswerBroken,
@@ -30,7 +31,7 @@ PATIENCE_S = 30.0
 
 
 def serving(subject: Subject, port: int) -> None:
-    wait_for(lambda: subject.ports.server.get(port, "/health", 2).status == 200, PATIENCE_S, "the server")
+    wait_for(lambda: subject.ports.server.get(own_server(port), "/health", 2).status == 200, PATIENCE_S, "the server")
 
 
 def test_it_is_ready_and_knows_how_it_is_called(subject: Subject) -> None:
@@ -68,7 +69,7 @@ def test_a_container_comes_up_with_our_labels_serves_stops_starts_again_and_goes
     stack.stop(file)
     (stopped,) = engine.containers(plan.project)
     assert (stopped.id, stopped.status) == (seen.id, "exited")
-    assert subject.ports.server.get(plan.port, "/health", 2).status == 0
+    assert subject.ports.server.get(plan.base, "/health", 2).status == 0
 
     stack.up(file, Cancel())
     serving(subject, plan.port)
@@ -157,7 +158,7 @@ def test_the_server_proves_itself_to_who_has_the_key(subject: Subject) -> None:
     serving(subject, plan.port)
     server, clock = subject.ports.server, subject.ports.clock
     target = smoke.Target(
-        port=plan.port, model=plan.profile, context=plan.settings.context, thinking_off=plan.thinking_off
+        base=plan.base, model=plan.profile, context=plan.settings.context, thinking_off=plan.thinking_off
     )
     report = smoke.run(target, smoke.Start(), server, clock, KEY, Cancel())
     assert [(check.name, check.outcome) for check in report.checks] == [
@@ -165,13 +166,13 @@ def test_the_server_proves_itself_to_who_has_the_key(subject: Subject) -> None:
         ("models", "passed"),
         ("completion", "passed"),
     ]
-    (entry,) = json.loads(server.get(plan.port, "/v1/models", 5, KEY).body)["data"]
+    (entry,) = json.loads(server.get(plan.base, "/v1/models", 5, KEY).body)["data"]
     assert (entry["id"], entry["max_model_len"]) == (plan.profile, plan.settings.context)
-    assert server.get(plan.port, "/v1/models", 5).status == 401
-    assert server.get(plan.port, "/v1/models", 5, "another-key").status == 401
+    assert server.get(plan.base, "/v1/models", 5).status == 401
+    assert server.get(plan.base, "/v1/models", 5, "another-key").status == 401
     body: dict[str, object] = {"model": "nobody", "messages": [{"role": "user", "content": "hello"}]}
-    assert server.post(plan.port, "/v1/chat/completions", body, 5, KEY).status == 404
-    assert server.get(plan.port, "/nothing-here", 5, KEY).status == 404
+    assert server.post(plan.base, "/v1/chat/completions", body, 5, KEY).status == 404
+    assert server.get(plan.base, "/nothing-here", 5, KEY).status == 404
 
 
 def test_an_answer_streams_ends_and_is_counted(subject: Subject) -> None:
@@ -185,7 +186,7 @@ def test_an_answer_streams_ends_and_is_counted(subject: Subject) -> None:
         "stream": True,
         "stream_options": {"include_usage": True},
     }
-    pieces = list(server.stream(plan.port, COMPLETIONS, body, 10, KEY, Cancel()))
+    pieces = list(server.stream(plan.base, COMPLETIONS, body, 10, KEY, Cancel()))
     assert question in "".join(piece.content for piece in pieces)
     assert sum(bool(piece.content) for piece in pieces) > 3
     assert [piece.finish for piece in pieces if piece.finish] == ["stop"]
@@ -194,14 +195,14 @@ def test_an_answer_streams_ends_and_is_counted(subject: Subject) -> None:
     assert usage.generated_tokens > 0
 
     cancel = Cancel()
-    asked_again = server.stream(plan.port, COMPLETIONS, body, 10, KEY, cancel)
+    asked_again = server.stream(plan.base, COMPLETIONS, body, 10, KEY, cancel)
     next(asked_again)
     cancel.set()
     with pytest.raises(Cancelled):
         next(asked_again)
 
     def refusal_of(key: str | None = KEY, **changes: object) -> AnswerRefused:
-        asked = server.stream(plan.port, COMPLETIONS, body | changes, 10, key, Cancel())
+        asked = server.stream(plan.base, COMPLETIONS, body | changes, 10, key, Cancel())
         problem = problem_in(lambda: list(asked))
         assert isinstance(problem, AnswerRefused)
         return problem
@@ -215,9 +216,10 @@ def test_an_answer_streams_ends_and_is_counted(subject: Subject) -> None:
 
 def test_where_nobody_listens_there_is_no_answer(subject: Subject) -> None:
     port = free_port()
-    answer = subject.ports.server.get(port, "/health", 2)
+    base = own_server(port)
+    answer = subject.ports.server.get(base, "/health", 2)
     assert (answer.status, answer.body) == (0, b"")
-    assert subject.ports.server.post(port, "/v1/chat/completions", {}, 2).status == 0
+    assert subject.ports.server.post(base, "/v1/chat/completions", {}, 2).status == 0
     assert subject.ports.machine.port_owner(port) is None
-    asked = subject.ports.server.stream(port, COMPLETIONS, {}, 2, None, Cancel())
+    asked = subject.ports.server.stream(base, COMPLETIONS, {}, 2, None, Cancel())
     assert isinstance(problem_in(lambda: list(asked)), AnswerBroken)

@@ -416,13 +416,13 @@ class Played:
         return ServerAnswer(status=0 if silent or not isinstance(status, int) else status, body=raw, seconds=seconds)
 
     def get(
-        self, port: int, path: str, timeout_s: float, key: str | None = None, cancel: Cancel | None = None
+        self, base: str, path: str, timeout_s: float, key: str | None = None, cancel: Cancel | None = None
     ) -> ServerAnswer:
         return self.answer(path)
 
     def post(
         self,
-        port: int,
+        base: str,
         path: str,
         body: dict[str, object],
         timeout_s: float,
@@ -432,7 +432,7 @@ class Played:
         return self.answer(path)
 
     def stream(
-        self, port: int, path: str, body: dict[str, object], quiet_s: float, key: str | None, cancel: Cancel
+        self, base: str, path: str, body: dict[str, object], quiet_s: float, key: str | None, cancel: Cancel
     ) -> Generator[Delta]:
         """No input has an answer that streams."""
         yield from ()
@@ -459,8 +459,8 @@ def sequence(case: Input) -> Seen:
     def why(answer: ServerAnswer) -> AnyProblem | None:
         return answers.cause_behind(Answer(status=answer.status, body=answer.body), tail, TABLE)
 
-    target = smoke.Target(port=8000, model="m", context=None)
-    report = smoke.run(target, smoke.Start(), served, Still(), None, Cancel(), why)
+    target = smoke.Target(base="http://127.0.0.1:8000", model="m")
+    report = smoke.run(target, smoke.Start(), served, Still(), None, Cancel(), why, names=smoke.BASIC)
     problem = smoke.problem(report)
     return (*((problem,) if problem else ()), *report.remarks)
 

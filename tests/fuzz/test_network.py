@@ -19,7 +19,7 @@ from installer.adapters.clock import SystemClock
 from installer.adapters.download import Patience
 from installer.adapters.hub import HuggingFaceHub
 from installer.adapters.oci import OciRegistry
-from installer.adapters.server import LoopbackServer
+from installer.adapters.server import HttpServer
 from installer.domain.registry import HelperImage
 from installer.domain.sources import FolderWeights, WeightsSource
 from installer.steps import kept_registry, smoke
@@ -206,7 +206,7 @@ COMPLETION: dict[str, Any] = {
     "choices": [{"index": 0, "message": {"role": "assistant", "content": "alive"}, "finish_reason": "stop"}],
     "usage": {"completion_tokens": 1},
 }
-TARGET = smoke.Target(port=0, model="m", context=4096)
+TARGET = smoke.Target(base="http://127.0.0.1:0", model="m", context=4096)
 
 
 @target(50, models=broken_json((MODELS,)), completion=broken_json((COMPLETION,)), spoils=SPOILS, echoes=st.booleans())
@@ -220,11 +220,10 @@ def test_a_server_is_proved(models: bytes, completion: bytes, spoils: list[Spoil
         return next_spoil().around(bodies.get(request.path, b""))
 
     wire().script = script
-    port = int(wire().address.rpartition(":")[2])
-    there = smoke.Target(port=port, model="m", context=4096)
+    there = smoke.Target(base=f"http://{wire().address}", model="m", context=4096)
 
     def prove() -> smoke.SmokeReport:
-        return smoke.run(there, smoke.Start(), LoopbackServer(), SystemClock(), KEY, Cancel())
+        return smoke.run(there, smoke.Start(), HttpServer(), SystemClock(), KEY, Cancel())
 
     report = survives(prove)
     assert report is not None
@@ -250,8 +249,8 @@ STREAMED = st.lists(st.one_of(broken_json((PIECE, LAST, REFUSED), 2), st.just(as
 def test_an_answer_that_streams(events: list[bytes], spoil: Spoiled, ends: bytes) -> None:
     body = b"".join(b"data: " + event + b"\n\n" for event in (*events, ends))
     wire().script = lambda _: spoil.around(body, Content_Type="text/event-stream")
-    port = int(wire().address.rpartition(":")[2])
-    for piece in survives(lambda: list(LoopbackServer().stream(port, "/v1/x", {}, 3, KEY, Cancel()))) or ():
+    base = f"http://{wire().address}"
+    for piece in survives(lambda: list(HttpServer().stream(base, "/v1/x", {}, 3, KEY, Cancel()))) or ():
         written(piece)
 
 

@@ -181,7 +181,7 @@ class Told:
     post = get
 
     def stream(
-        self, port: int, path: str, body: dict[str, object], quiet_s: float, key: str | None, cancel: Cancel
+        self, base: str, path: str, body: dict[str, object], quiet_s: float, key: str | None, cancel: Cancel
     ) -> Generator[Delta]:
         self.asked.append((path, body, key))
         for piece in self.pieces:

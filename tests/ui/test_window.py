@@ -28,7 +28,7 @@ def test_from_welcome_to_done_and_the_overview(qtbot: QtBot, tmp_path: Path, lan
     window.install()
     assert window.page is Page.DONE
     done = window.shell.conductor.flow.installed
-    assert all(check.outcome == "passed" for check in done.report.checks)
+    assert all(check.outcome != "failed" for check in done.report.checks)
     window.go_on()
     window.until(lambda: window.shell.conductor.status is not None)
     assert window.shell.conductor.status.state == "serving"

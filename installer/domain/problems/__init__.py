@@ -141,6 +141,7 @@ from installer.domain.problems.smoke import (
     NotReadyYet,
     ReasoningInAnswer,
     ReasoningOnly,
+    SlowKernel,
     SmokeFailed,
     SmokeProblem,
     VideoFramesMissing,
@@ -335,6 +336,7 @@ __all__ = [
     "SignatureInvalid",
     "SigningNotInstalled",
     "SlowDisk",
+    "SlowKernel",
     "SmokeFailed",
     "SmokeProblem",
     "Stalled",
@@ -501,6 +503,7 @@ AnyProblem = (
     | ReasoningInAnswer
     | AnswerCutShort
     | ChatTemplateMissing
+    | SlowKernel
     | MediaNotFetched
     | MediaRefused
     | VideoFramesMissing

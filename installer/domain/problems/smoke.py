@@ -70,6 +70,14 @@ class ChatTemplateMissing(SmokeProblem, frozen=True, kw_only=True):
     detail: str = ""
 
 
+class SlowKernel(SmokeProblem, frozen=True, kw_only=True):
+    """The model's number format is not computed by this card but unpacked first: right, and slower than it could be."""
+
+    advice = True
+    treated = Treatment.WARN
+    kernel: str
+
+
 class MediaNotFetched(SmokeProblem, frozen=True, kw_only=True):
     """The server could not fetch a picture from the internet, which says nothing of the model; proofs carry theirs."""
 

@@ -47,14 +47,23 @@ static void read_message(const char *message, Conversation *seen) {
 /* "Answer with exactly one word: alive" -> "alive"; anything else is echoed. */
 static char *reply_to(const Conversation *seen) {
     const char *picture = getenv("STANDIN_IMAGE_ANSWER");
-    if (failing("wrong_word") != NULL) return strdup("banana");
+    if (failing("wrong_word") != NULL && strcasestr(seen->prompt, "exactly one word") != NULL) return strdup("banana");
     if (failing("empty_content") != NULL || failing("null_content") != NULL) return strdup("");
-    if (seen->media) return strdup(picture != NULL ? picture : "red");
+    if (seen->media && failing("blind") != NULL) return strdup("red square");
+    if (seen->media) return strdup(picture != NULL ? picture : "blue circle");
     const char *colon = strrchr(seen->prompt, ':');
     if (strcasestr(seen->prompt, "word") == NULL || colon == NULL) return strdup(seen->prompt);
     const char *from = colon + 1 + strspn(colon + 1, " \t\n\"'`*");
     size_t size = strcspn(from, " \t\n\"'`*.,!?");
     return size > 0 ? strndup(from, size) : strdup(seen->prompt);
+}
+
+/* Every character that is not ASCII becomes a question mark, as a wrong code page makes it. */
+static void spoil(char *text) {
+    char *to = text;
+    for (const char *from = text; *from != '\0'; from++)
+        if (((unsigned char)*from & 0xC0) != 0x80) *to++ = (unsigned char)*from < 0x80 ? *from : '?';
+    *to = '\0';
 }
 
 static void refuse(int client, int code, const char *reason, const char *type, const char *param, const char *message, bool keep_alive,
@@ -105,6 +114,10 @@ static void stream(int client, const char *model, const char *reply, const char 
         left -= size;
         usleep((useconds_t)(setting("STANDIN_TOKEN_MS", 2) * 1000));
     }
+    if (failing("stream_cut") != NULL) {
+        send_bytes(client, "0\r\n\r\n", 5);
+        return;
+    }
     Text last = {0}, done = {0};
     add(&last, "{\"index\":0,\"delta\":{},\"finish_reason\":\"%s\"}", finish);
     send_event(client, model, last.data, "");
@@ -116,7 +129,14 @@ static void stream(int client, const char *model, const char *reply, const char 
     free(done.data);
 }
 
-static void complete(int client, const char *model, const char *reply, const char *finish, const char *usage, bool keep_alive) {
+/* What stands beside the content: thoughts where the request lets the model think, and calls of the first tool. */
+typedef struct {
+    const char *thoughts;
+    char *tool; /* its name, or NULL */
+} Beside;
+
+static void complete(int client, const char *model, const char *reply, const Beside *beside, const char *finish, const char *usage,
+                     bool keep_alive) {
     Text out = {0};
     add(&out, "{\"id\":\"chatcmpl-standin\",\"object\":\"chat.completion\",\"created\":%ld,\"model\":", (long)time(NULL));
     add_quoted(&out, model, strlen(model));
@@ -125,9 +145,16 @@ static void complete(int client, const char *model, const char *reply, const cha
         add(&out, "null,\"reasoning\":\"Okay, the user wants one word.\"");
     } else {
         add_quoted(&out, reply, strlen(reply));
-        add(&out, ",\"reasoning\":null");
+        add(&out, ",\"reasoning\":");
+        beside->thoughts != NULL ? add_quoted(&out, beside->thoughts, strlen(beside->thoughts)) : add(&out, "null");
     }
-    add(&out, ",\"tool_calls\":[]},\"logprobs\":null,\"finish_reason\":\"%s\"}],\"usage\":%s}", finish, usage);
+    add(&out, ",\"tool_calls\":[");
+    if (beside->tool != NULL) {
+        add(&out, "{\"id\":\"call-standin\",\"type\":\"function\",\"function\":{\"name\":");
+        add_quoted(&out, beside->tool, strlen(beside->tool));
+        add(&out, ",\"arguments\":\"{\\\"city\\\": \\\"Berlin\\\"}\"}}");
+    }
+    add(&out, "]},\"logprobs\":null,\"finish_reason\":\"%s\"}],\"usage\":%s}", finish, usage);
     send_json(client, 200, "OK", out.data, keep_alive);
     free(out.data);
 }
@@ -138,29 +165,57 @@ static bool served(const Options *options, const char *name) {
     return false;
 }
 
+/* Thoughts come where the server parts them and the request does not say no; a tool is called where one is offered. */
+static Beside beside_reply(const Options *options, const char *body, char **reply) {
+    static const char THOUGHTS[] = "17 and 25 are 42.";
+    const char *thinking = json_member(json_member(body, "chat_template_kwargs"), "enable_thinking");
+    const char *tool = json_first(json_member(body, "tools"));
+    Beside beside = {NULL, NULL};
+    if (options->reasoning && json_true(thinking)) beside.thoughts = THOUGHTS;
+    if (beside.thoughts != NULL && failing("thoughts_in_answer") != NULL) {
+        free(*reply);
+        *reply = strdup("<think>17 and 25 are 42.</think>42");
+        beside.thoughts = NULL;
+    }
+    if (tool != NULL) {
+        free(*reply);
+        bool as_text = failing("tool_as_text") != NULL;
+        *reply = strdup(as_text ? "<tool_call>{\"name\": \"get_weather\"}</tool_call>" : "");
+        if (!as_text) beside.tool = json_text(json_member(json_member(tool, "function"), "name"));
+    }
+    return beside;
+}
+
 static void respond(const Options *options, int client, const char *body, const char *model, const Conversation *seen, bool keep_alive) {
     const char *limit = json_member(body, "max_completion_tokens");
     if (limit == NULL) limit = json_member(body, "max_tokens");
     char *reply = reply_to(seen), usage[128];
-    const char *finish = "stop";
-    size_t room = (size_t)options->max_model_len - tokens(seen->prompt_bytes);
+    Beside beside = beside_reply(options, body, &reply);
+    const char *finish = failing("aborted") != NULL ? "abort" : beside.tool != NULL ? "tool_calls" : "stop";
+    size_t in = tokens(seen->prompt_bytes), most = (size_t)options->max_model_len, room = in < most ? most - in : 16;
     if (limit != NULL && atol(limit) > 0 && (size_t)atol(limit) < room) room = (size_t)atol(limit);
     if (tokens(strlen(reply)) > room) {
         reply[whole_characters(reply, room * 4)] = '\0';
         finish = "length";
     }
-    size_t in = tokens(seen->prompt_bytes), out = tokens(strlen(reply));
+    if (failing("mojibake") != NULL) spoil(reply);
+    size_t out = tokens(strlen(reply));
+    if (failing("cuts_prompt") != NULL && in > most / 4) in = most / 4;
     snprintf(usage, sizeof usage, "{\"prompt_tokens\":%zu,\"total_tokens\":%zu,\"completion_tokens\":%zu}", in, in + out, out);
     if (json_true(json_member(body, "stream"))) {
         bool wanted = json_true(json_member(json_member(body, "stream_options"), "include_usage"));
         stream(client, model, reply, finish, wanted ? usage : "");
     } else {
-        complete(client, model, reply, finish, usage, keep_alive);
+        complete(client, model, reply, &beside, finish, usage, keep_alive);
     }
+    free(beside.tool);
     free(reply);
 }
 
+volatile bool asked_before = false;
+
 void answer_chat(const Options *options, int client, const char *body, bool keep_alive, char *status) {
+    asked_before = true;
     if (failing("hang") != NULL)
         for (;;) pause();
     if (failing("http_500") != NULL) {
@@ -189,7 +244,15 @@ void answer_chat(const Options *options, int client, const char *body, bool keep
                     "usage. Start the server with --trust-request-mm-kwargs only when clients are trusted. "
                     "(parameter=mm_processor_kwargs)",
                     keep_alive, status);
-    } else if ((long)prompt >= options->max_model_len) {
+    } else if (json_member(body, "tools") != NULL && !options->tools) {
+        bad_request(client, "tool_choice", "\"auto\" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set",
+                    keep_alive, status);
+    } else if (failing("long_500") != NULL && (long)prompt >= options->max_model_len / 2 && (long)prompt < options->max_model_len) {
+        refuse(client, 500, "Internal Server Error", "InternalServerError", NULL,
+               "EngineCore encountered an issue. See stack trace (above) for the root cause.", keep_alive, status);
+    } else if (failing("limit_500") != NULL && (long)prompt >= options->max_model_len) {
+        refuse(client, 500, "Internal Server Error", "InternalServerError", NULL, "list index out of range", keep_alive, status);
+    } else if ((long)prompt >= options->max_model_len && failing("no_limit") == NULL) {
         snprintf(message, sizeof message,
                  "This model's maximum context length is %ld tokens. However, your prompt contains %zu input tokens, which exceeds this "
                  "limit even without any output tokens. Please reduce the length of the input prompt. (parameter=input_tokens, value=%zu)",

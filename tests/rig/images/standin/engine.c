@@ -92,6 +92,12 @@ static double load_weights(const Options *options, double seconds) {
         pause_for(seconds / 2);
         _exit(137); /* PID 1 cannot kill itself; the engine shows the same exit code */
     }
+    if (failing("nvfp4") != NULL)
+        log_line(CORE, "INFO", "nvfp4_utils.py:96", "Using FlashInferCutlassNvFp4LinearKernel for NVFP4 GEMM");
+    if (failing("marlin") != NULL)
+        log_line(CORE, "WARNING", "marlin_utils_fp4.py:282",
+                 "Your GPU does not have native support for FP4 computation but FP4 quantization is being used. Weight-only FP4 "
+                 "compression will be used leveraging the Marlin kernel. This may degrade performance for compute-heavy workloads.");
     double bytes = 8.0 * GIB;
     if (stat(options->model, &facts) == 0 && S_ISDIR(facts.st_mode)) {
         bytes = load_shards(options->model, seconds);
@@ -156,6 +162,7 @@ static void plan_cache(Options *options, double available) {
         die();
     }
     char tokens[32], length[32];
+    if (failing("small_cache") != NULL) fits = options->max_model_len / 2;
     grouped(tokens, fits);
     grouped(length, options->max_model_len);
     log_line(CORE, "INFO", "kv_cache_utils.py:2327", "GPU KV cache size: %s tokens, Maximum concurrency for %s tokens per request: %.2fx",

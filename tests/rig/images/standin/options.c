@@ -128,6 +128,7 @@ static void keep(Options *options, const char *name, const char *value) {
     if (strcmp(name, "max-model-len") == 0) options->max_model_len = integer(name, value);
     if (strcmp(name, "gpu-memory-utilization") == 0) options->utilization = atof(value);
     if (strcmp(name, "api-key") == 0) options->api_key = value;
+    if (strcmp(name, "reasoning-parser") == 0) options->reasoning = true;
     if (strcmp(name, "served-model-name") == 0 && options->served_count < MAX_NAMES)
         options->served[options->served_count++] = value;
 }
@@ -157,6 +158,7 @@ void parse_options(int argc, char **argv, Options *options) {
         bool dotted = strchr(argument, '.') != NULL && (value == NULL || strchr(argument, '.') < value);
         if (switch_name(name)) {
             if (strcmp(name, "enforce-eager") == 0) options->eager = true;
+            if (strcmp(name, "enable-auto-tool-choice") == 0) options->tools = true;
             if (strcmp(name, "trust-request-mm-kwargs") == 0) options->trust_mm_kwargs = true;
         } else if (strncmp(argument, "-O", 2) == 0 && argument[2] != '\0') {
             continue; /* -O2 */

@@ -59,7 +59,8 @@ static void answer_models(int client, bool keep_alive) {
     add(&out, "{\"object\":\"list\",\"data\":[");
     for (int i = 0; i < shared->served_count; i++) {
         add(&out, "%s{\"id\":", i ? "," : "");
-        add_quoted(&out, shared->served[i], strlen(shared->served[i]));
+        const char *name = failing("wrong_name") != NULL ? "somebody-else" : shared->served[i];
+        add_quoted(&out, name, strlen(name));
         add(&out, ",\"object\":\"model\",\"created\":%ld,\"owned_by\":\"vllm\",\"root\":", (long)time(NULL));
         add_quoted(&out, shared->model, strlen(shared->model));
         add(&out, ",\"parent\":null,\"max_model_len\":%ld,\"permission\":[]}", length);
@@ -103,7 +104,9 @@ static void answer(int client, const char *head, const char *body, bool keep_ali
         strcpy(status, "401 Unauthorized");
         send_json(client, 401, "Unauthorized", "{\"error\":\"Unauthorized\"}", keep_alive);
     } else if (get && (strcmp(path, "/health") == 0 || strcmp(path, "/ping") == 0)) {
-        send_typed(client, 200, "OK", "text/plain", "", keep_alive);
+        bool sick = failing("sick") != NULL || (failing("sick_later") != NULL && asked_before);
+        if (sick) strcpy(status, "503 Service Unavailable");
+        send_typed(client, sick ? 503 : 200, sick ? "Service Unavailable" : "OK", "text/plain", "", keep_alive);
     } else if (get && strcmp(path, "/version") == 0) {
         send_json(client, 200, "OK", "{\"version\":\"0.33.0\"}", keep_alive);
     } else if (get && strcmp(path, "/metrics") == 0) {

@@ -18,6 +18,8 @@ typedef struct {
     double utilization;
     bool eager;
     bool trust_mm_kwargs;
+    bool reasoning; /* --reasoning-parser */
+    bool tools;     /* --tool-call-parser and --enable-auto-tool-choice */
     const char *api_key;
 } Options;
 
@@ -56,6 +58,7 @@ const char *json_next(const char *element);
 char *json_text(const char *value); /* decoded UTF-8, malloc'd; NULL when it is no string */
 bool json_true(const char *value);
 void add(Text *out, const char *format, ...);
+extern volatile bool asked_before; /* a chat request came */
 void add_quoted(Text *out, const char *utf8, size_t size);
 
 /* curl.c */
