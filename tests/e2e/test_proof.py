@@ -11,6 +11,7 @@ import pytest
 import requests
 import yaml
 
+from installer.steps import smoke
 from tests.e2e.world import KEY, MODEL, TOKEN, Ended, World, checkpoint, made_world
 from tests.rig.hub import LocalHub
 from tests.rig.nvml import UUID
