@@ -33,6 +33,10 @@ def test_from_welcome_to_done_and_the_overview(qtbot: QtBot, tmp_path: Path, lan
     window.until(lambda: window.shell.conductor.status is not None)
     assert window.shell.conductor.status.state == "serving"
     assert window.shell.current is window.shell._page(None)
+    shown = window.shell.conductor.text.check_name(done.report.checks[-1])
+    assert shown not in window.words()
+    window.shell.current.show_proof()
+    assert shown in window.words()
 
 
 def test_the_whole_way_by_keyboard_alone(qtbot: QtBot, tmp_path: Path) -> None:
