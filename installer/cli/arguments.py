@@ -79,7 +79,8 @@ def parser(text: Text) -> argparse.ArgumentParser:
     pin = verb("pin", _("start from exactly this image from now on, whatever its tag becomes"), stack)
     pin.add_argument("--unproved", action="store_true", help=_("also an image with which no proof has passed"))
     verb("unpin", _("let the tag say which image it is"), stack)
-    verb("smoke", _("prove it again with real requests"), stack, secrets)
+    smoke = verb("smoke", _("prove it again with real requests"), stack, secrets)
+    _elsewhere(smoke, text)
     report = verb("report", _("write down what runs, how it was proved, and its memory"), stack)
     report.add_argument("file", metavar=_("FILE"), help=_("where the report (Markdown) is written, - for stdout"))
     packed = verb("bundle", _("pack what somebody needs who looks into a failure"), stack)
@@ -159,6 +160,14 @@ def _secrets(text: Text) -> _Parser:
     group.add_argument("--hf-token-file", metavar=_("FILE"), help=_("file with the Hugging Face token, - for stdin"))
     group.add_argument("--api-key-file", metavar=_("FILE"), help=_("file with the API key, - for stdin"))
     return group
+
+
+def _elsewhere(verb: argparse.ArgumentParser, text: Text) -> None:
+    """Add the flags for a server that somebody else started."""
+    _ = text.gettext
+    explained = _("address of any server that already runs, such as http://127.0.0.1:8000")
+    verb.add_argument("--endpoint", metavar="URL", help=explained)
+    verb.add_argument("--key-file", metavar=_("FILE"), help=_("file with that server's key, - for stdin"))
 
 
 def _patience(verb: argparse.ArgumentParser, text: Text) -> None:

@@ -111,9 +111,9 @@ class Pseudo(Text):
 DATA = re.compile(
     r"^(Slipway|Deutsch|English|curl|OpenAI Python|Docker|\d+(\.\d+)*%?|[\w./-]+:[\w.:/-]+|vLLM [\d.]+|/[\w./ -]+"
     r"|Ubuntu .*|NVIDIA GeForce .*|https?://\S+|[\w.-]+/[\w.-]+|[a-z0-9.]+(-[a-z0-9.]+)+|[\d.]+\s(G|M)i?B"
-    r"|\d{1,2}\s\w+ \d{4})$"
+    r"|\d{1,2}\s\w+ \d{4}|“.*”, [\d.]+\s(min|s))$"
 )
-"""Texts that are no sentences of ours: names, figures, paths, addresses."""
+"""Texts that are no sentences of ours: names, figures, paths, addresses, what a server said and in which time."""
 
 
 def test_no_sentence_bypasses_the_translation(qtbot: QtBot, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from installer.domain.facts import Proxy
 from installer.domain.problems import EngineDown, InstallerError
 from installer.steps import lifecycle
 from installer.steps.bookmark import Page
+from installer.ui.pages.overview import OverviewPage
 from installer.ui.palette import DARK
 from tests.ui.kit import LANGUAGES, Window, name_of, opened
 
@@ -33,6 +34,12 @@ def test_from_welcome_to_done_and_the_overview(qtbot: QtBot, tmp_path: Path, lan
     window.until(lambda: window.shell.conductor.status is not None)
     assert window.shell.conductor.status.state == "serving"
     assert window.shell.current is window.shell._page(None)
+    shown = window.shell.conductor.text.check_name(done.report.checks[-1])
+    assert shown not in window.words()
+    page = window.shell.current
+    assert isinstance(page, OverviewPage)
+    page.show_proof()
+    assert shown in window.words()
 
 
 def test_the_whole_way_by_keyboard_alone(qtbot: QtBot, tmp_path: Path) -> None:

@@ -6,16 +6,15 @@ from PySide6.QtWidgets import QPlainTextEdit
 
 from installer.domain.plan import Plan
 from installer.steps.bookmark import Page
-from installer.steps.smoke import SmokeReport
 from installer.ui.conductor import Conductor
 from installer.ui.pages.base import PageWidget
 from installer.ui.pages.pin_card import PinCard
 from installer.ui.pages.save_line import REPORT, SaveLine
 from installer.ui.pages.snippets import curl, openai_python
 from installer.ui.pages.try_it import TryIt
-from installer.ui.widgets.basics import Button, Label, add, breakable, clear, column, row
+from installer.ui.widgets.basics import Button, Label, add, breakable
 from installer.ui.widgets.cards import Card
-from installer.ui.widgets.choices import VerdictMark
+from installer.ui.widgets.checks import Checks
 from installer.ui.widgets.copying import CopyField
 from installer.ui.widgets.figures import Figures
 from installer.ui.widgets.wrapping import wrapping
@@ -30,8 +29,8 @@ class DonePage(PageWidget):
         super().__init__(conductor)
         self._proof, self._proof_name = Card(), Label("heading")
         self._proof.box.addWidget(self._proof_name)
-        self._checks = column(8)
-        self._proof.box.addLayout(self._checks)
+        self._checks = Checks()
+        self._proof.box.addWidget(self._checks)
         self._memory = Figures()
         self._proof.box.addWidget(self._memory)
         self._use, self._use_name = Card(), Label("heading")
@@ -93,7 +92,7 @@ class DonePage(PageWidget):
         plan = done.plan
         text, _ = self.text, self.text.gettext
         self.lead.setText(_("{profile} runs on this computer and answers.", profile=breakable(plan.profile)))
-        self._show_checks(done.report)
+        self._checks.show_checks(done.report.checks, text)
         figures = self.conductor.keeper.figures()
         rows = text.compared(figures) if figures else ()
         self._memory.show_rows(tuple((name, f"{seen} ({said})") for name, seen, said in rows))
@@ -112,16 +111,6 @@ class DonePage(PageWidget):
         self._pin_card.show_pinned(plan.pinned)
         self._pin_card.pin.setEnabled(not self.busy)
         self._pin_card.setVisible(not plan.pinned or not self._pin_card.isHidden())
-
-    def _show_checks(self, report: SmokeReport) -> None:
-        clear(self._checks)
-        for check in report.checks:
-            mark = VerdictMark()
-            state = {"passed": "ok", "failed": "problem", "not_applicable": "unknown"}[check.outcome]
-            mark.show_verdict(state, "")
-            line = row(mark, Label("", breakable(self.text.check(check))), spacing=10)
-            line.setStretch(1, 1)
-            self._checks.addLayout(line)
 
     def _show_snippet(self) -> None:
         done = self.flow.installed if self.flow else None

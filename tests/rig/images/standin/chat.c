@@ -50,7 +50,7 @@ static char *reply_to(const Conversation *seen) {
     if (failing("wrong_word") != NULL && strcasestr(seen->prompt, "exactly one word") != NULL) return strdup("banana");
     if (failing("empty_content") != NULL || failing("null_content") != NULL) return strdup("");
     if (seen->media && failing("blind") != NULL) return strdup("red square");
-    if (seen->media) return strdup(picture != NULL ? picture : "blue circle");
+    if (seen->media) return strdup(picture != NULL ? picture : strcasestr(seen->prompt, "shape") != NULL ? "blue circle" : "red");
     const char *colon = strrchr(seen->prompt, ':');
     if (strcasestr(seen->prompt, "word") == NULL || colon == NULL) return strdup(seen->prompt);
     const char *from = colon + 1 + strspn(colon + 1, " \t\n\"'`*");
