@@ -114,6 +114,12 @@ def test_a_server_that_falls_back_to_marlin_passes_with_a_remark(tmp_path: Path)
     assert report.remarks == (SlowKernel(kernel="Marlin"),)
 
 
+def test_a_long_text_is_as_long_behind_a_template_that_brings_much_itself(tmp_path: Path) -> None:
+    with standin(tmp_path, *EVERYTHING, context=CONTEXT, template_bytes=4 * 600) as served:
+        report = prove(served)
+    assert by_outcome(report, "failed") == []
+
+
 def test_a_silent_server_is_waited_for_once_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(requests_of_a_run, "FIRST_ANSWER_SECONDS", 0.2)
     with standin(tmp_path, *EVERYTHING, fail="hang", context=CONTEXT) as served:

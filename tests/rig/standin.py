@@ -42,11 +42,14 @@ class Standin:
 
 
 @contextlib.contextmanager
-def standin(folder: Path, *arguments: str, fail: str = "", context: int = 8192, key: str = "") -> Iterator[Standin]:
+def standin(
+    folder: Path, *arguments: str, fail: str = "", context: int = 8192, key: str = "", template_bytes: int = 0
+) -> Iterator[Standin]:
     """Start one with these arguments beside its own, wait until it serves, and end it."""
     port = free_port()
     own = ("--served-model-name", MODEL, "--host", "127.0.0.1", "--port", str(port), "--max-model-len", str(context))
-    environment = os.environ | {"STANDIN_LOAD_SECONDS": "0", "STANDIN_FAIL": fail, "VLLM_API_KEY": key}
+    switches = {"STANDIN_FAIL": fail, "STANDIN_TEMPLATE_BYTES": str(template_bytes)}
+    environment = os.environ | {"STANDIN_LOAD_SECONDS": "0", "VLLM_API_KEY": key} | switches
     file = folder / f"standin-{port}.log"
     with file.open("wb") as out:
         command = [str(program()), "serve", "org/model", *own, *arguments]

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from installer.domain import answers
 from installer.domain.problems import AnyProblem
 from installer.domain.strict_json import NOT_OF_THAT_FORM
 from installer.steps.cancel import Cancel
@@ -76,6 +77,7 @@ class Asked:
         self.evidence = evidence
         self.model = target.model
         self.context = target.context
+        self.question_tokens: int | None = None
         self.tokens_a_word: float | None = None
         self.hindrance = ""
         self.silent_seconds = 0.0
@@ -155,6 +157,13 @@ def content(found: dict[str, Any]) -> str:
     if not isinstance(said, str) or not said.strip():
         raise Failed(f"empty content, finish_reason {finish(found) or None}")
     return said
+
+
+def prompt_tokens(answer: ServerAnswer) -> int | None:
+    """Return how many tokens the server counted of what it was asked, None where it does not say."""
+    usage = answers.document_of(answer.body).get("usage")
+    counted = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+    return counted if isinstance(counted, int) and counted > 0 else None
 
 
 def figures(**known: float | None) -> str:

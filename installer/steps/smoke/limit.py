@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 from installer.domain import answers
-from installer.steps.ports import ServerAnswer
-from installer.steps.smoke.asked import Asked, Failed, NotApplicable, figures, message, status
+from installer.steps.smoke.asked import Asked, Failed, NotApplicable, figures, message, prompt_tokens, status
 from installer.steps.smoke.text import PROMPT
 
 LONG_TOKENS = 25_000
@@ -40,7 +39,7 @@ def long_prompt(asked: Asked) -> str:
     said = message(found)
     if not any(said.get(name) for name in ("content", *answers.REASONING_FIELDS)):
         raise Failed("empty answer to a long prompt")
-    counted = _counted(answer)
+    counted = prompt_tokens(answer)
     if counted is not None and counted < wanted * COUNTED_SHARE:
         raise Failed(f"sent about {wanted} tokens, {counted} were read")
     return figures(prompt_tokens=counted if counted is not None else wanted)
@@ -60,15 +59,9 @@ def over_limit(asked: Asked) -> str:
 
 
 def _text_of(asked: Asked, tokens: int) -> str:
-    """Return a text of about so many tokens of this model."""
+    """Return a text of about so many tokens of this model: what its template adds to every question is none of it."""
     if asked.tokens_a_word is None:
-        counted = _counted(asked.chat(WORD * SAMPLE_WORDS + "\n" + PROMPT, 1))
-        asked.tokens_a_word = max(0.1, counted / SAMPLE_WORDS) if counted else 1.0
+        counted = prompt_tokens(asked.chat(WORD * SAMPLE_WORDS + "\n" + PROMPT, 1))
+        more = (counted or 0) - (asked.question_tokens or 0)
+        asked.tokens_a_word = max(0.1, more / SAMPLE_WORDS) if more > 0 else 1.0
     return WORD * max(1, int(tokens / asked.tokens_a_word))
-
-
-def _counted(answer: ServerAnswer) -> int | None:
-    """Return how many tokens the server counted of the prompt."""
-    usage = answers.document_of(answer.body).get("usage")
-    counted = usage.get("prompt_tokens") if isinstance(usage, dict) else None
-    return counted if isinstance(counted, int) and counted > 0 else None

@@ -8,7 +8,7 @@ from typing import Any
 from installer.domain import answers
 from installer.domain.problems import AnswerCutShort, ChatTemplateMissing, ReasoningOnly
 from installer.steps.ports import ServerAnswer
-from installer.steps.smoke.asked import SHOWN, TOKENS, Asked, Failed, content, document, finish, status
+from installer.steps.smoke.asked import SHOWN, TOKENS, Asked, Failed, content, document, finish, prompt_tokens, status
 
 EXPECTED_WORD = "alive"
 PROMPT = f"Answer with exactly one word: {EXPECTED_WORD}"
@@ -62,6 +62,7 @@ def completion(asked: Asked) -> str:
         seen = answers.of_completion(answers.document_of(answer.body)) if answer.status == 200 else None
     if answer.status != 200:
         return _without_chat(asked, answer)
+    asked.question_tokens = prompt_tokens(answer)
     if seen is not None and seen.advice:
         asked.remarks.append(seen)
     if isinstance(seen, ReasoningOnly):

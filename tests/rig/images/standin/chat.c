@@ -33,7 +33,7 @@ static void read_message(const char *message, Conversation *seen) {
         media = media || json_member(part, "image_url") != NULL || json_member(part, "video_url") != NULL;
         free(piece);
     }
-    seen->prompt_bytes += text.size + 16;
+    seen->prompt_bytes += text.size + 16 + (size_t)setting("STANDIN_TEMPLATE_BYTES", 0);
     if (role != NULL && strcmp(role, "user") == 0) {
         free(seen->prompt);
         seen->prompt = strdup(text.data);
