@@ -77,7 +77,7 @@ class _OneFile(ThreadingHTTPServer):
             self._open.discard(request)
         super().shutdown_request(request)
 
-    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - the base class's signature
+    def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing: a reader that leaves early, as every reader of an index does, is no error."""
 
     def end_connections(self) -> None:
@@ -100,7 +100,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_HEAD(self) -> None:
         self._answer(with_body=False)
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002, ARG002 - the base class's signature
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's signature
         """Log nothing: the path is a secret."""
 
     def _answer(self, *, with_body: bool) -> None:

@@ -16,3 +16,14 @@ def video_type(beginning: bytes) -> str | None:
     if beginning.startswith(b"RIFF") and beginning[8:12] == b"AVI ":
         return "video/x-msvideo"
     return None
+
+
+def seconds_in_movie_header(payload: bytes) -> float | None:
+    """Return a movie's length by the payload of its `mvhd` box, whose versions differ in the width of their fields."""
+    wide = payload[:1] == b"\x01"
+    at, width = (20, 8) if wide else (12, 4)
+    scale = int.from_bytes(payload[at : at + 4], "big")
+    units = int.from_bytes(payload[at + 4 : at + 4 + width], "big")
+    if not scale or len(payload) < at + 4 + width or units == 2 ** (8 * width) - 1:
+        return None
+    return units / scale
