@@ -215,15 +215,9 @@ def target_of(plan: Plan) -> smoke.Target:
         reasoning="--reasoning-parser" in flags,
         tools="--tool-call-parser" in flags,
         pictures=plan.settings.reads_media,
-        video=_takes_video(plan),
+        video=plan.takes_video,
         predicted_bytes=fit.share_bytes + fit.estimate.beside_high_bytes if fit else None,
     )
-
-
-def _takes_video(plan: Plan) -> bool:
-    """Say whether the limit of media per request names videos."""
-    limits = [flag.value for flag in plan.arguments if flag.flag == "--limit-mm-per-prompt"]
-    return plan.settings.reads_media and any(isinstance(limit, dict) and bool(limit.get("video")) for limit in limits)
 
 
 def _used_bytes(plan: Plan, job: Job) -> int | None:
