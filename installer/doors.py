@@ -135,6 +135,11 @@ def secrets(hf_token_file: str | None, api_key_file: str | None, *, ask_store: b
     return Secrets(api_key=(key or "").strip() or None, hf_token=(token or "").strip() or None)
 
 
+def secret_in(flag: str, path: str | None) -> str | None:
+    """Read a secret from the file that a flag names; an empty one, or no flag, is none. Raises FileUnreadable."""
+    return (_read_secret(flag, path).strip() or None) if path else None
+
+
 def _read_secret(flag: str, path: str) -> str:
     """Read a file with a secret. A name that is no path may be the secret itself: the flag is named in its place.
 

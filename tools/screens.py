@@ -26,6 +26,7 @@ from installer.ui import theme
 from installer.ui.app import open_window
 from installer.ui.options import Options
 from installer.ui.pages.done import DonePage
+from installer.ui.pages.overview import OverviewPage
 from installer.ui.palette import DARK, LIGHT
 from installer.ui.shell import Shell
 from installer.ui.widgets.cards import ProblemCard
@@ -100,6 +101,12 @@ def walk(application: QApplication, shell: Shell, folder: Path, suffix: str) -> 
     shell.next.click()
     until(lambda: shell.conductor.status is not None and not shell.conductor.busy)
     shot("overview")
+    overview = shell.current
+    assert isinstance(overview, OverviewPage)
+    overview.show_proof()
+    application.processEvents()
+    overview.reveal(overview.proof)
+    shot("overview-proof")
     lookup = shell.look_up()
     lookup.pasted.setPlainText(PASTED)
     lookup.look.click()

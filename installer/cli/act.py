@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from installer import doors
 from installer.cli.look import summary
 from installer.cli.session import Session
 from installer.cli.worker import cancellable
@@ -18,12 +19,13 @@ from installer.domain import checks, compose
 from installer.domain.choices import Choices
 from installer.domain.plan import Plan
 from installer.domain.problems import AnyProblem, ConsentNeeded, InstallerError, RelaxRefused
+from installer.steps import attach, lifecycle, speed
 from installer.steps import install as installing
-from installer.steps import lifecycle, speed
 from installer.steps.home import Home, StackHome
 from installer.steps.install import Installed
 from installer.steps.job import Job
 from installer.steps.planning import plan_to_install
+from installer.steps.run import Run
 
 
 def install(session: Session) -> int:
@@ -136,10 +138,20 @@ def stop_stack(session: Session) -> int:
 
 
 def smoke(session: Session) -> int:
-    """Prove it again."""
+    """Prove it again, or prove the server at an address."""
+    if session.arguments.endpoint:
+        return _prove_elsewhere(session)
     with _held(session):
         job = _job(session)
         cancellable(lambda: job.run.settle(lambda: lifecycle.prove_again(job)), session.cancel)
+    return 0
+
+
+def _prove_elsewhere(session: Session) -> int:
+    target = attach.target_at(session.arguments.endpoint)
+    key = doors.secret_in("--key-file", session.arguments.key_file)
+    run = Run(session.output.event, session.cancel, session.ports.clock)
+    cancellable(lambda: run.settle(lambda: attach.prove(target, key, session.ports, run)), session.cancel)
     return 0
 
 

@@ -76,7 +76,8 @@ def parser(text: Text) -> argparse.ArgumentParser:
     ask.add_argument("question", metavar=_("QUESTION"), help=_("the question, - for stdin"))
     explained = _("a picture to go with it, for profiles that read pictures")
     ask.add_argument("--picture", "--image", metavar=_("FILE"), help=explained)
-    verb("smoke", _("prove it again with real requests"), stack, secrets)
+    smoke = verb("smoke", _("prove it again with real requests"), stack, secrets)
+    _elsewhere(smoke, text)
     report = verb("report", _("write down what runs, how it was proved, and its memory"), stack)
     report.add_argument("file", metavar=_("FILE"), help=_("where the report (Markdown) is written, - for stdout"))
     packed = verb("bundle", _("pack what somebody needs who looks into a failure"), stack)
@@ -156,6 +157,14 @@ def _secrets(text: Text) -> _Parser:
     group.add_argument("--hf-token-file", metavar=_("FILE"), help=_("file with the Hugging Face token, - for stdin"))
     group.add_argument("--api-key-file", metavar=_("FILE"), help=_("file with the API key, - for stdin"))
     return group
+
+
+def _elsewhere(verb: argparse.ArgumentParser, text: Text) -> None:
+    """Add the flags for a server that somebody else started."""
+    _ = text.gettext
+    explained = _("address of any server that already runs, such as http://127.0.0.1:8000")
+    verb.add_argument("--endpoint", metavar="URL", help=explained)
+    verb.add_argument("--key-file", metavar=_("FILE"), help=_("file with that server's key, - for stdin"))
 
 
 def _patience(verb: argparse.ArgumentParser, text: Text) -> None:

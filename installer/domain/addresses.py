@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import SplitResult, urlsplit
 
 from installer.domain.figures import whole
@@ -43,6 +44,20 @@ def shown(url: str) -> str:
 def own_server(port: int) -> str:
     """Return the address of a server of ours: 127.0.0.1, for `localhost` may be ::1, where nothing is published."""
     return f"http://127.0.0.1:{port}"
+
+
+def base_of(url: str) -> str | None:
+    """Return the address of a server that a person names, as it is asked; None for what is none.
+
+    "/v1" at the end may stand or not, and `localhost` is 127.0.0.1. A name or password in it is none of ours.
+    """
+    parts, host = split(url.strip()), host_name(url.strip())
+    plain = not (parts.query or parts.fragment or "@" in parts.netloc or re.search(r"[\s\x00-\x1f]", parts.netloc))
+    wrong_port = port_of(url) is None and not re.fullmatch(r"(\[[^]]*\]|[^:]*)", parts.netloc)
+    if parts.scheme not in ("http", "https") or not host or not plain or wrong_port:
+        return None
+    netloc = re.sub(r"(?i)^localhost(?=:|$)", "127.0.0.1", parts.netloc)
+    return f"{parts.scheme}://{netloc}{parts.path.rstrip('/').removesuffix('/v1').rstrip('/')}"
 
 
 def port_of(base: str) -> int | None:

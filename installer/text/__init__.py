@@ -95,6 +95,14 @@ class Text(Voice):
         """Return one line about a check of the proof."""
         return notes.check(check, self)
 
+    def check_name(self, check: Check) -> str:
+        """Return what a check of the proof is called."""
+        return names.check(check.name, self)
+
+    def check_found(self, check: Check) -> str:
+        """Return what a check found and how long it took; one that did not pass says so."""
+        return notes.found_or_not(check, self)
+
     def state(self, name: str) -> str:
         """Return how an installed stack does."""
         return names.state(name, self)

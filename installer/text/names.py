@@ -30,6 +30,7 @@ def choice_name(field: str, t: Voice) -> str:
         "max_num_seqs": t.gettext("Requests at once"),
         "max_num_batched_tokens": t.gettext("Tokens per step"),
         "licence": t.gettext("Licence"),
+        "endpoint": t.gettext("Address of the server"),
     }
     return names.get(field, field)
 

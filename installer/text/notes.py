@@ -167,6 +167,14 @@ def found(value: Check, t: Voice) -> str:
     return checked.figures(value.name, value.figure, t)
 
 
+def found_or_not(value: Check, t: Voice) -> str:
+    """Return what a check found and how long it took, behind how it ended where it did not pass."""
+    seen = found(value, t)
+    if value.outcome != "passed":
+        seen = f"{outcome(value, t)}: {seen}" if seen else outcome(value, t)
+    return f"{seen}, {t.duration(value.seconds)}" if seen else t.duration(value.seconds)
+
+
 def outcome(value: Check, t: Voice) -> str:
     """Say how a check ended."""
     outcomes = {

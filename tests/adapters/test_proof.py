@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from installer.adapters.clock import SystemClock
 from installer.adapters.server import HttpServer
+from installer.cli import main as cli
 from installer.domain.problems import NotAnswering, SlowKernel, SmokeFailed
 from installer.steps import smoke
 from installer.steps.cancel import Cancel
@@ -149,3 +152,24 @@ def test_a_server_that_is_not_ours_is_asked_what_it_can(tmp_path: Path) -> None:
         "memory": "memory_unknown",
         "kernel": "no_log",
     }
+
+
+def test_the_command_line_proves_any_server_that_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    key_file = tmp_path / "key"
+    key_file.write_text("the-key\n", "utf-8")
+    flags = ["--json", "--home", str(tmp_path / "home"), "--key-file", str(key_file)]
+    with standin(tmp_path, context=CONTEXT, key="the-key") as served:
+        assert cli.run(["smoke", "--endpoint", f"{served.base}/v1/", *flags]) == 0
+        (proved,) = [event for event in events(capsys) if event["event"] == "proved"]
+        assert [check["name"] for check in proved["report"]["checks"]] == NAMES
+        assert "failed" not in {check["outcome"] for check in proved["report"]["checks"]}
+        assert cli.run(["smoke", "--endpoint", served.base, *flags[:3], "--language", "de"]) == 60
+        *_, settled, _ = events(capsys)
+        assert settled["problem"]["checks"] == ["models", "completion"]
+    assert not (tmp_path / "home").exists()
+    assert cli.run(["smoke", "--endpoint", "ftp://name:secret@host", *flags]) == 2
+    assert "secret" not in capsys.readouterr().out
+
+
+def events(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]

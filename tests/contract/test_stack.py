@@ -20,7 +20,7 @@ from installer.domain.problems import (
     MalformedFile,
     PortTaken,
 )
-from installer.steps import smoke
+from installer.steps import install, smoke
 from installer.steps.ask import COMPLETIONS
 from installer.steps.cancel import Cancel
 from tests.adapters.engine_kit import problem_in
@@ -157,15 +157,12 @@ def test_the_server_proves_itself_to_who_has_the_key(subject: Subject) -> None:
     subject.ports.stack.up(file, Cancel())
     serving(subject, plan.port)
     server, clock = subject.ports.server, subject.ports.clock
-    target = smoke.Target(
-        base=plan.base, model=plan.profile, context=plan.settings.context, thinking_off=plan.thinking_off
-    )
-    report = smoke.run(target, smoke.Start(), server, clock, KEY, Cancel())
-    assert [(check.name, check.outcome) for check in report.checks] == [
-        ("health", "passed"),
-        ("models", "passed"),
-        ("completion", "passed"),
-    ]
+    report = smoke.run(install.target_of(plan), smoke.Start(), server, clock, KEY, Cancel())
+    outcomes = {check.name: check.outcome for check in report.checks}
+    assert [outcomes[name] for name in (*smoke.BASIC, "stream", "umlauts", "long_prompt", "over_limit")] == [
+        "passed"
+    ] * 7
+    assert smoke.problem(report) is None
     (entry,) = json.loads(server.get(plan.base, "/v1/models", 5, KEY).body)["data"]
     assert (entry["id"], entry["max_model_len"]) == (plan.profile, plan.settings.context)
     assert server.get(plan.base, "/v1/models", 5).status == 401

@@ -295,3 +295,19 @@ def test_an_unknown_failure_keeps_the_lines_without_secrets() -> None:
     (problem,) = reading.problems
     assert isinstance(problem, CauseUnknown)
     assert problem.lines == ("something failed: api_key=…",)
+
+
+@pytest.mark.parametrize(
+    ("given", "base"),
+    [
+        ("http://127.0.0.1:8000", "http://127.0.0.1:8000"),
+        ("http://localhost:8000/v1/", "http://127.0.0.1:8000"),
+        ("HTTP://LocalHost", "http://127.0.0.1"),
+        ("https://far.example/llm/v1", "https://far.example/llm"),
+        ("http://[::1]:9/v1", "http://[::1]:9"),
+        *((bad, None) for bad in ("", "127.0.0.1:8000", "ftp://x", "http://", "http://[", "http://a:b", "http://a:")),
+        *((bad, None) for bad in ("http://u:p@x", "http://x?key=1", "http://x#y", "http://a b", "http://x:99999")),
+    ],
+)
+def test_the_address_of_a_server_is_taken_as_people_write_it(given: str, base: str | None) -> None:
+    assert addresses.base_of(given) == base

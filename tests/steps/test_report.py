@@ -13,7 +13,7 @@ from installer.domain.facts import GpuProcess, Proxy
 from installer.domain.problems import NotWritable
 from installer.domain.units import GIB
 from installer.steps import report
-from installer.text import Language, Text, machine
+from installer.text import Language, Text, machine, names, notes
 from tests.adapters.engine_kit import problem_in
 from tests.builders import recorded
 from tests.steps.kit import LARGE_PROFILE, Rehearsal, rehearsal
@@ -47,7 +47,7 @@ def test_it_tells_model_image_proof_memory_and_every_argument(stage: Rehearsal, 
     assert t.tokens_of(32768, plan.native_context) in text
     assert t.context_copy(32768, plan.native_context) in text
     for check in report.of(stage.home.stack("chat"), NOW, stage.facts()).proof.checks:
-        assert any(check.figure in row for row in rows.values())
+        assert notes.found(check, t) in rows[names.check(check.name, t)]
     figures = stage.home.stack("chat").figures()
     assert figures is not None
     for _, seen, said in t.compared(figures):
@@ -109,7 +109,7 @@ def test_a_bar_or_a_line_break_in_an_answer_does_not_break_the_table(stage: Rehe
     assert proof is not None
     odd = msgspec.structs.replace(proof.checks[0], figure="a | b\n\x1b[31m# c")
     home.save_proof(msgspec.structs.replace(proof, checks=(odd, *proof.checks[1:])))
-    assert ["Server is ready", "passed", "a \\| b [31m# c", "0\N{NO-BREAK SPACE}s"] in cells(written(stage))
+    assert ["Server is ready", "passed", "“a \\| b [31m# c”", "0\N{NO-BREAK SPACE}s"] in cells(written(stage))
 
 
 def test_it_is_written_where_the_person_wants_it(stage: Rehearsal, tmp_path: Path) -> None:

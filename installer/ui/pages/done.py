@@ -5,15 +5,14 @@ from __future__ import annotations
 from PySide6.QtWidgets import QPlainTextEdit
 
 from installer.steps.bookmark import Page
-from installer.steps.smoke import SmokeReport
 from installer.ui.conductor import Conductor
 from installer.ui.pages.base import PageWidget
 from installer.ui.pages.save_line import REPORT, SaveLine
 from installer.ui.pages.snippets import curl, openai_python
 from installer.ui.pages.try_it import TryIt
-from installer.ui.widgets.basics import Button, Label, add, breakable, clear, column, row
+from installer.ui.widgets.basics import Button, Label, add, breakable
 from installer.ui.widgets.cards import Card
-from installer.ui.widgets.choices import VerdictMark
+from installer.ui.widgets.checks import Checks
 from installer.ui.widgets.copying import CopyField
 from installer.ui.widgets.figures import Figures
 from installer.ui.widgets.wrapping import wrapping
@@ -28,8 +27,8 @@ class DonePage(PageWidget):
         super().__init__(conductor)
         self._proof, self._proof_name = Card(), Label("heading")
         self._proof.box.addWidget(self._proof_name)
-        self._checks = column(8)
-        self._proof.box.addLayout(self._checks)
+        self._checks = Checks()
+        self._proof.box.addWidget(self._checks)
         self._memory = Figures()
         self._proof.box.addWidget(self._memory)
         self._use, self._use_name = Card(), Label("heading")
@@ -88,7 +87,7 @@ class DonePage(PageWidget):
         plan = done.plan
         text, _ = self.text, self.text.gettext
         self.lead.setText(_("{profile} runs on this computer and answers.", profile=breakable(plan.profile)))
-        self._show_checks(done.report)
+        self._checks.show_checks(done.report.checks, text)
         figures = self.conductor.keeper.figures()
         rows = text.compared(figures) if figures else ()
         self._memory.show_rows(tuple((name, f"{seen} ({said})") for name, seen, said in rows))
@@ -100,16 +99,6 @@ class DonePage(PageWidget):
         self._context.setText(self.text.context_of(plan))
         self.try_it.show_buttons()
         self._show_snippet()
-
-    def _show_checks(self, report: SmokeReport) -> None:
-        clear(self._checks)
-        for check in report.checks:
-            mark = VerdictMark()
-            state = {"passed": "ok", "failed": "problem", "not_applicable": "unknown"}[check.outcome]
-            mark.show_verdict(state, "")
-            line = row(mark, Label("", breakable(self.text.check(check))), spacing=10)
-            line.setStretch(1, 1)
-            self._checks.addLayout(line)
 
     def _show_snippet(self) -> None:
         done = self.flow.installed if self.flow else None

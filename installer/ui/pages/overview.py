@@ -13,6 +13,7 @@ from installer.ui.pages.save_line import REPORT, SaveLine
 from installer.ui.pages.try_it import TryIt
 from installer.ui.widgets.basics import Button, Label, add, breakable, row
 from installer.ui.widgets.cards import Card
+from installer.ui.widgets.checks import Checks
 from installer.ui.widgets.choices import CheckLine, VerdictMark
 from installer.ui.widgets.copying import CopyField
 from installer.ui.widgets.figures import Figures
@@ -46,6 +47,10 @@ class OverviewPage(PageWidget):
         actions = wrapping(self._start, self._stop, self._prove, self._change)
         self._logs = Button("quiet", "file-text", on_click=self._turn_logs)
         self._look_up = Button("quiet", "search", on_click=self.lookup_wanted.emit)
+        self._show_checks = Button("quiet", "list-checks", on_click=self.show_proof)
+        self.proof, self._checks = Card(), Checks()
+        self.proof.box.addWidget(self._checks)
+        self.proof.hide()
         self._log = QPlainTextEdit()
         self._log.setReadOnly(True)
         self._log.setMinimumHeight(200)
@@ -65,7 +70,8 @@ class OverviewPage(PageWidget):
         self.body.addWidget(self.try_it)
         self._report = SaveLine(self._keeper.save_report, REPORT, self._keeper.report_saved)
         self.body.addWidget(self._report)
-        add(self.body, wrapping(self._logs, self._look_up), self._log, wrapping(self._remove), self._removal)
+        add(self.body, wrapping(self._show_checks, self._logs, self._look_up), self.proof, self._log)
+        add(self.body, wrapping(self._remove), self._removal)
         self._keeper.removal_changed.connect(self.refresh)
         self._keeper.log_told.connect(self._log.setPlainText)
 
@@ -93,6 +99,7 @@ class OverviewPage(PageWidget):
         self._change.say(_("Change model"))
         self.try_it.say(self.text)
         self._report.say(self.text, _("Save report …"))
+        self._show_checks.say(_("Show the proof"))
         self._logs.say(_("Show the server's log"))
         self._look_up.say(_("Look up an error"))
         self._log.setAccessibleName(_("Log"))
@@ -123,6 +130,9 @@ class OverviewPage(PageWidget):
         self.try_it.show_buttons()
         for button in (self._start, self._stop, self._prove, self._change, self._remove, self._really):
             button.setEnabled(not self.busy)
+        self._show_checks.setVisible(status.proof is not None)
+        self._checks.show_checks(status.proof.checks if status.proof else (), self.text)
+        self.proof.setVisible(not self.proof.isHidden() and status.proof is not None)
         self._show_removal()
 
     def show_busy(self) -> None:
@@ -141,6 +151,10 @@ class OverviewPage(PageWidget):
         if status.figures:
             rows += [(name, f"{seen} ({said})") for name, seen, said in text.compared(status.figures)]
         return tuple(rows)
+
+    def show_proof(self) -> None:
+        """Show the checks of the last proof, or hide them again."""
+        self.proof.setVisible(self.proof.isHidden())
 
     def _turn_logs(self) -> None:
         self._log.setVisible(not self._log.isVisible())
