@@ -44,6 +44,10 @@ def reply(body: dict[str, object]) -> str:
     for width, height in sizes:
         english.append(f"A picture of {width} × {height} pixels came with it.")
         german.append(f"Ein Bild mit {width} × {height} Pixeln kam mit.")
+    frames = _frames(body)
+    if frames:
+        english.append(f"A video came with it, of which {frames} frames are read.")
+        german.append(f"Ein Video kam mit, von dem {frames} Einzelbilder gelesen werden.")
     english.append("This is a dry run: no model was asked.")
     german.append("Das ist ein Probelauf: Es wurde kein Modell gefragt.")
     return "\n\n".join(" ".join(said) for said in (english, german))
@@ -121,7 +125,8 @@ def _frames(body: dict[str, object]) -> int:
     parts = last.get("content") if isinstance(last, dict) else None
     if not isinstance(parts, list) or not any(part.get("type") == "video_url" for part in parts):
         return 0
-    asked = body.get("mm_processor_kwargs")
+    decoded = body.get("media_io_kwargs")
+    asked = decoded.get("video") if isinstance(decoded, dict) else None
     frames = asked.get("num_frames") if isinstance(asked, dict) else None
     return frames if isinstance(frames, int) else FRAMES
 

@@ -76,6 +76,8 @@ def parser(text: Text) -> argparse.ArgumentParser:
     ask.add_argument("question", metavar=_("QUESTION"), help=_("the question, - for stdin"))
     explained = _("a picture to go with it, for profiles that read pictures")
     ask.add_argument("--picture", "--image", metavar=_("FILE"), help=explained)
+    shown = _("the file or the address of a video that goes along")
+    ask.add_argument("--video", metavar=_("FILE|URL"), help=shown)
     smoke = verb("smoke", _("prove it again with real requests"), stack, secrets)
     _elsewhere(smoke, text)
     report = verb("report", _("write down what runs, how it was proved, and its memory"), stack)
