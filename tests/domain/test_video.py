@@ -20,7 +20,7 @@ def test_no_sampling_is_larger_than_the_context(seconds: float | None, context: 
 
 @pytest.mark.parametrize(
     ("seconds", "frames", "wanted"),
-    [(5, 15, 15), (25, 50, 50), (60, 53, 60), (120, 53, 120), (200, 53, 64), (1000, 32, 32), (None, 32, 32)],
+    [(5, 15, 15), (25, 50, 50), (60, 54, 60), (120, 54, 120), (200, 54, 64), (1000, 32, 32), (None, 32, 32)],
 )
 def test_the_buckets_that_exceed_a_context_of_16384_are_cut_and_the_person_is_told(
     seconds: float | None, frames: int, wanted: int
