@@ -90,6 +90,9 @@ bench: setup-dev ## figures, never a verdict (ARGS=install for one of them)
 	done
 	exit $$status
 
+bench-ffprobe: setup-dev ## the header of a video over HTTP, read by ffprobe in a container (RUNS=20)
+	@exec env RUNS=$(or $(RUNS),20) $(PY) -m bench.ffprobe
+
 bench-fit: setup-dev ## the fit oracle on public runs, beside other tools' rules (RUNS=FILE for others of that shape)
 	@exec $(PY) -m bench.fit $(RUNS)
 

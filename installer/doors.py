@@ -188,6 +188,7 @@ def real(secrets: Secrets) -> Ports:
     from installer.adapters.engine_endpoint import docker_client
     from installer.adapters.hub import DEFAULT_ENDPOINT, HuggingFaceHub
     from installer.adapters.machine import LocalMachine
+    from installer.adapters.media import VideoFiles
     from installer.adapters.nvml import NvmlGpus
     from installer.adapters.oci import OciRegistry
     from installer.adapters.pictures import PictureFiles
@@ -209,6 +210,7 @@ def real(secrets: Secrets) -> Ports:
         autostart=SessionAutostart(),
         awake=SystemAwake(),
         pictures=PictureFiles(),
+        media=VideoFiles(),
     )
 
 

@@ -12,6 +12,10 @@ Folder = Literal["assets", "compose", "i18n", "machines"]
 PACKAGE = Path(__file__).resolve().parent
 
 
+PROOF_CLIP = ("video", "red-square.mp4")
+"""The clip among the assets that proves a server sees videos."""
+
+
 class ResourceMissing(FileNotFoundError):
     """A folder or file of the program itself is not there: the installation is damaged, or was built without it."""
 

@@ -324,8 +324,9 @@ def test_every_argument_of_plan_and_registry_has_its_reason_in_both_languages() 
         enforce_eager=True,
         cpu_offload_gib=4,
         graph_sizes=(1,),
+        reads_media=True,
     )
-    whole = SimpleNamespace(settings=settings, profile="a", container_port=8000, gpu=object())
+    whole = SimpleNamespace(settings=settings, profile="a", container_port=8000, gpu=object(), takes_video=True)
     registry = registries.parse(resources.registry_texts())
     used = {flag.reason for flag in plan._settings_as_flags(whole)}  # type: ignore[arg-type]
     used |= {flag.reason for profile in registry.profiles.values() for flag in profile.flags}

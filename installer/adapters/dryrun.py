@@ -12,17 +12,22 @@ from contextlib import contextmanager
 
 import msgspec
 
+from installer import resources
 from installer.adapters.dryrun_engine import SimulatedEngine
 from installer.adapters.dryrun_failures import Failure
 from installer.adapters.dryrun_server import SimulatedServer
 from installer.adapters.dryrun_sources import SimulatedHub, SimulatedRegistry
 from installer.adapters.dryrun_stack import SimulatedStack
 from installer.adapters.dryrun_world import SpedUpClock, World, made
+from installer.adapters.media import VideoFiles
 from installer.adapters.pictures import PictureFiles
+from installer.domain.addresses import HOST_IN_CONTAINER, shown, split
 from installer.domain.facts import CudaMemory, Facts, Gpu, GpuMemory, GpuProcess, Host, Missing, Nvidia
 from installer.domain.problems import BadChoice, InstallerError
 from installer.domain.registry import Registry
-from installer.steps.ports import Clock, Ports
+from installer.resources import PROOF_CLIP
+from installer.steps.cancel import Cancel
+from installer.steps.ports import Clip, Clock, Ports
 from installer.steps.read import FIRST_PORT
 
 SERVER_PROCESS = "VLLM::EngineCore"
@@ -52,6 +57,7 @@ def dry_run_ports(
         autostart=SimulatedAutostart(),
         awake=RecordedAwake(),
         pictures=PictureFiles(),  # a picture that a person names is really read: nothing changes by that
+        media=RecordedMedia(),
     )
 
 
@@ -138,3 +144,21 @@ class RecordedAwake:
             yield True
         finally:
             self.now -= 1
+
+
+class RecordedMedia(VideoFiles):
+    """Reads a file that a person names, and neither fetches nor serves one. Implements `Media`."""
+
+    @contextmanager
+    def fetched(self, url: str, cancel: Cancel) -> Iterator[Clip]:
+        """Return the clip that comes with Slipway in place of what is at the address."""
+        cancel.check()
+        if split(url).scheme not in ("http", "https"):
+            raise InstallerError(BadChoice(field="video", value=shown(url), limit="http://, https://"))
+        yield self.read(str(resources.file("assets", *PROOF_CLIP)))
+
+    @contextmanager
+    def offered(self, clip: Clip, container_id: str, cancel: Cancel) -> Iterator[str]:  # noqa: ARG002 - no container
+        """Return an address that the simulated server takes."""
+        cancel.check()
+        yield f"http://{HOST_IN_CONTAINER}:49152/dry-run/video"

@@ -19,6 +19,12 @@ _SHAPE = "Which colour and which shape"
 _SHAPE_SHOWN = "blue circle"
 """The question of the proof and its answer: no model looks at the picture here."""
 
+_MOVING = "the figure that moves"
+_MOVING_SHOWN = "red square"
+FRAME_TOKENS = 280
+FRAMES = 32
+"""What vLLM takes of a video unless told otherwise."""
+
 _SHOWN = 200
 _PNG = re.compile(r"data:image/png;base64,(.+)", re.DOTALL)
 
@@ -29,6 +35,8 @@ def reply(body: dict[str, object]) -> str:
     _, asked_for_one, word = text.partition(_ONE_WORD)
     if asked_for_one:
         return word.strip()
+    if _MOVING in text:
+        return _MOVING_SHOWN
     if sizes and _SHAPE in text:
         return _SHAPE_SHOWN
     shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
@@ -36,6 +44,10 @@ def reply(body: dict[str, object]) -> str:
     for width, height in sizes:
         english.append(f"A picture of {width} × {height} pixels came with it.")
         german.append(f"Ein Bild mit {width} × {height} Pixeln kam mit.")
+    frames = _frames(body)
+    if frames:
+        english.append(f"A video came with it, of which {frames} frames are read.")
+        german.append(f"Ein Video kam mit, von dem {frames} Einzelbilder gelesen werden.")
     english.append("This is a dry run: no model was asked.")
     german.append("Das ist ein Probelauf: Es wurde kein Modell gefragt.")
     return "\n\n".join(" ".join(said) for said in (english, german))
@@ -80,7 +92,8 @@ def tokens(text: str) -> int:
 def prompt_tokens(body: dict[str, object]) -> int:
     """Return about how many tokens the last message is, pictures included."""
     text, sizes = _last_message(body)
-    return tokens(text) + sum(width * height // PIXELS_A_TOKEN for width, height in sizes)
+    pictures = sum(width * height // PIXELS_A_TOKEN for width, height in sizes)
+    return tokens(text) + pictures + FRAME_TOKENS * _frames(body)
 
 
 def too_long(body: dict[str, object], asked: Asked) -> str | None:
@@ -103,6 +116,19 @@ def _last_message(body: dict[str, object]) -> tuple[str, list[tuple[int, int]]]:
         return str(content or ""), []
     text = " ".join(str(part["text"]) for part in content if part.get("type") == "text")
     return text, [_size(part["image_url"]["url"]) for part in content if part.get("type") == "image_url"]
+
+
+def _frames(body: dict[str, object]) -> int:
+    """Return how many frames of a video in the last message are read: as many as the request says."""
+    messages = body.get("messages")
+    last = messages[-1] if isinstance(messages, list) and messages else {}
+    parts = last.get("content") if isinstance(last, dict) else None
+    if not isinstance(parts, list) or not any(part.get("type") == "video_url" for part in parts):
+        return 0
+    decoded = body.get("media_io_kwargs")
+    asked = decoded.get("video") if isinstance(decoded, dict) else None
+    frames = asked.get("num_frames") if isinstance(asked, dict) else None
+    return frames if isinstance(frames, int) else FRAMES
 
 
 def _size(url: Any) -> tuple[int, int]:

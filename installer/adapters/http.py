@@ -6,6 +6,7 @@ import contextlib
 import email.utils
 import ipaddress
 import re
+import socket
 import ssl
 import time
 from collections.abc import Callable
@@ -111,6 +112,11 @@ def timed_out(error: Exception) -> bool:
     """Say whether a read ended because no byte came in time."""
     kinds = (urllib3.exceptions.ReadTimeoutError, requests.ReadTimeout, TimeoutError)
     return any(isinstance(cause, kinds) for cause in _chain(error))
+
+
+def name_unknown(error: Exception) -> bool:
+    """Say whether an exchange ended because the DNS has no address for the host."""
+    return any(isinstance(cause, socket.gaierror) for cause in _chain(error))
 
 
 def _chain(error: BaseException) -> list[BaseException]:

@@ -76,6 +76,8 @@ def parser(text: Text) -> argparse.ArgumentParser:
     ask.add_argument("question", metavar=_("QUESTION"), help=_("the question, - for stdin"))
     explained = _("a picture to go with it, for profiles that read pictures")
     ask.add_argument("--picture", "--image", metavar=_("FILE"), help=explained)
+    shown = _("the file or the address of a video that goes along")
+    ask.add_argument("--video", metavar=_("FILE|URL"), help=shown)
     pin = verb("pin", _("start from exactly this image from now on, whatever its tag becomes"), stack)
     pin.add_argument("--unproved", action="store_true", help=_("also an image with which no proof has passed"))
     verb("unpin", _("let the tag say which image it is"), stack)

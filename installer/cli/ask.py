@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from installer import doors
 from installer.cli.session import Session, to_plain
 from installer.cli.worker import cancellable
+from installer.domain.problems import AnyProblem
 from installer.steps import ask as asking
-from installer.steps.ask import Answer
+from installer.steps.home import StackHome
+from installer.steps.listening import Answer
 from installer.steps.ports import Delta, Picture
 
 
@@ -19,11 +23,18 @@ def ask(session: Session) -> int:
     if shown and shown.original and not session.output.as_json:
         session.output.aside(session.text.picture_scaled(shown))
     telling = _Telling(session)
-    answer = cancellable(
-        lambda: asking.ask(question, stack, session.ports, session.cancel, telling.tell, shown), session.cancel
-    )
+    answer = cancellable(lambda: _asked(session, stack, question, shown, telling), session.cancel)
     telling.end(answer, shown)
     return 0
+
+
+def _asked(session: Session, stack: StackHome, question: str, shown: Picture | None, telling: _Telling) -> Answer:
+    named, ports, cancel = session.arguments.video, session.ports, session.cancel
+    with asking.video(named, stack, ports, cancel) if named else contextlib.nullcontext() as clip:
+        sampling = asking.sampling(clip, stack.installed()) if clip else None
+        if sampling and sampling.cut:
+            telling.aside(session.text.video_sampled(sampling))
+        return asking.ask(question, stack, ports, cancel, telling.tell, shown, clip, telling.remark)
 
 
 class _Telling:
@@ -33,6 +44,19 @@ class _Telling:
         self._out = session.output
         self._text = session.text
         self._thinking = False
+
+    def aside(self, sentence: str) -> None:
+        """Print a sentence that is no part of the answer."""
+        if not self._out.as_json:
+            self._out.aside(sentence)
+
+    def remark(self, problem: AnyProblem) -> None:
+        """Print what is odd about the way of a video."""
+        if self._out.as_json:
+            self._out.json_line({"event": "remark", "problem": to_plain(problem)})
+        else:
+            words = self._text.problem(problem)
+            self._out.aside(f"{words.sentence} {words.remedy}")
 
     def tell(self, piece: Delta) -> None:
         """Print one piece; an empty line parts what was thought from what is said."""

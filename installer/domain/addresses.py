@@ -7,6 +7,9 @@ from urllib.parse import SplitResult, urlsplit
 
 from installer.domain.figures import whole
 
+HOST_IN_CONTAINER = "host.docker.internal"
+"""What this computer is called inside a container; Docker Desktop knows it, elsewhere the compose file says it."""
+
 LONGEST_WAIT_DIGITS = 9
 """Of a number of seconds: thirty years."""
 

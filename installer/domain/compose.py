@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 import yaml
 
+from installer.domain.addresses import HOST_IN_CONTAINER
 from installer.domain.plan import Plan
 from installer.domain.problems import BadChoice, InstallerError
 from installer.domain.registry import Flag
@@ -111,6 +112,8 @@ def _service(plan: Plan) -> dict[str, Any]:
     }
     if plan.needs_key:
         service["env_file"] = [env_name(plan.stack)]
+    if plan.settings.reads_media:
+        service["extra_hosts"] = [f"{HOST_IN_CONTAINER}:host-gateway"]
     service["volumes"] = [_weights_mount(plan), {"type": "volume", "source": "cache", "target": CONTAINER_CACHE}]
     service |= {
         "shm_size": SHARED_MEMORY,

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from installer.domain import addresses, checks
+from installer.domain import addresses, checks, video
 from installer.domain.choices import Choices
 from installer.domain.facts import SCHEMA, CudaMemory, Facts, Gpu, Missing
 from installer.domain.figures import whole
@@ -140,6 +140,14 @@ class Plan(_Part, frozen=True, kw_only=True):
         return self.image.size_bytes + self.weights.size_bytes
 
     @property
+    def takes_video(self) -> bool:
+        """Say whether the limit of media per request names videos."""
+        limits = (flag.value for flag in self.flags if flag.flag == "--limit-mm-per-prompt")
+        return self.settings.reads_media and any(
+            isinstance(limit, dict) and bool(limit.get("video")) for limit in limits
+        )
+
+    @property
     def arguments(self) -> tuple[Flag, ...]:
         """Return every argument after the model, each with the reason for its value."""
         return (*_settings_as_flags(self), *self.flags)
@@ -172,6 +180,8 @@ def _settings_as_flags(plan: Plan) -> tuple[Flag, ...]:
         ("--enforce-eager", True, "graphs_do_not_fit", s.enforce_eager),
         ("--cudagraph-capture-sizes", " ".join(map(str, s.graph_sizes)), "fewer_graphs", bool(s.graph_sizes)),
         ("--cpu-offload-gb", s.cpu_offload_gib, "weights_in_host_memory", s.cpu_offload_gib > 0),
+        ("--allowed-media-domains", addresses.HOST_IN_CONTAINER, "media_from_this_computer_only", s.reads_media),
+        (video.TRUST_FLAG, True, "requests_choose_frames", plan.takes_video and video.needs_trust(s.release)),
     ]
     return tuple(Flag(flag=flag, value=value, reason=reason) for flag, value, reason, given in rows if given)
 

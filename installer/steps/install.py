@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 import msgspec
 
-from installer.domain import answers, checks, decoding, remarks
+from installer.domain import answers, checks, decoding, remarks, video
 from installer.domain import plan as plans
 from installer.domain.answers import Answer
 from installer.domain.facts import GpuMemory
@@ -14,7 +15,7 @@ from installer.domain.ladder import relax
 from installer.domain.plan import Plan, Refusal
 from installer.domain.problems import AnyProblem, InstallerError, PortTaken, RateLimited, RelaxRefused, Treatment
 from installer.domain.sources import FolderWeights
-from installer.steps import figures, smoke, start
+from installer.steps import figures, showing, smoke, start
 from installer.steps.cancel import Cancel
 from installer.steps.events import Advice, Again, Proved, Recomputed, Step
 from installer.steps.job import Job
@@ -187,8 +188,14 @@ def _proved(plan: Plan, container: ContainerState, job: Job, cancel: Cancel) -> 
         said = Answer(status=answer.status, body=answer.body)
         return answers.cause_behind(said, log, job.registry.known_failures(), start.situation_of(plan))
 
+    def clip(asked: smoke.Asked) -> AbstractContextManager[str]:
+        media = job.ports.media
+        return showing.shown(showing.proof_clip(media), container.id, media, cancel, asked.remarks.append)
+
     evidence = smoke.Evidence(
-        log=lambda: decoding.plain(job.ports.engine.logs(container.id)), used_bytes=lambda: _used_bytes(plan, job)
+        log=lambda: decoding.plain(job.ports.engine.logs(container.id)),
+        used_bytes=lambda: _used_bytes(plan, job),
+        clip=clip,
     )
     report = smoke.run(
         target_of(plan), _start_of(container), job.ports.server, job.ports.clock, key, cancel, why, evidence=evidence
@@ -215,15 +222,10 @@ def target_of(plan: Plan) -> smoke.Target:
         reasoning="--reasoning-parser" in flags,
         tools="--tool-call-parser" in flags,
         pictures=plan.settings.reads_media,
-        video=_takes_video(plan),
+        video=plan.takes_video,
+        chooses_frames=video.may_choose_frames(plan.settings.release, tuple(flags)),
         predicted_bytes=fit.share_bytes + fit.estimate.beside_high_bytes if fit else None,
     )
-
-
-def _takes_video(plan: Plan) -> bool:
-    """Say whether the limit of media per request names videos."""
-    limits = [flag.value for flag in plan.arguments if flag.flag == "--limit-mm-per-prompt"]
-    return plan.settings.reads_media and any(isinstance(limit, dict) and bool(limit.get("video")) for limit in limits)
 
 
 def _used_bytes(plan: Plan, job: Job) -> int | None:

@@ -318,6 +318,42 @@ class Pictures(Protocol):
         ...
 
 
+class Clip(_Seen, frozen=True, kw_only=True):
+    """A video file that can be sent: its MIME type, and its length where the file tells it."""
+
+    path: str
+    mime: str
+    size_bytes: int
+    seconds: float | None = None
+
+
+class Media(Protocol):
+    """Videos that a person names, and the way on which a server in a container gets one."""
+
+    def read(self, path: str) -> Clip:
+        """Look at a file. Raises FileUnreadable, VideoUnreadable."""
+        ...
+
+    def fetched(self, url: str, cancel: Cancel) -> AbstractContextManager[Clip]:
+        """Fetch a video from a public address; it is gone on leaving.
+
+        Raises BadChoice for what is no http address, UrlNotPublic, UrlNotFound, UrlTimedOut, UrlHostUnknown,
+        UrlTooLarge, UrlNotVideo, and the problems of the network.
+        """
+        ...
+
+    def offered(self, clip: Clip, container_id: str, cancel: Cancel) -> AbstractContextManager[str]:
+        """Offer a video under an address that this container reaches, which is tried first, until leaving.
+
+        Raises HostNotReached.
+        """
+        ...
+
+    def inline(self, clip: Clip) -> str:
+        """Return a video as a data URI. Raises FileUnreadable, VideoUnreadable where it is too large for that."""
+        ...
+
+
 class Clock(Protocol):
     """Time."""
 
@@ -349,3 +385,4 @@ class Ports:
     autostart: Autostart
     awake: Awake
     pictures: Pictures
+    media: Media

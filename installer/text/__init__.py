@@ -12,13 +12,14 @@ from installer.domain.offers import Offer, Reason
 from installer.domain.plan import Plan
 from installer.domain.problems import AnyProblem, Treatment
 from installer.domain.registry import Evidence, EvidenceKind
+from installer.domain.video import Sampling
 from installer.steps.ask import Answer
 from installer.steps.events import Note, Step
 from installer.steps.ports import Picture
 from installer.steps.report import Report
 from installer.steps.smoke import Check
 from installer.steps.speed import Estimate
-from installer.text import ask, context, flags, memory, names, notes, pin, proxy, report, speed
+from installer.text import ask, context, flags, media, memory, names, notes, pin, proxy, report, speed
 from installer.text.language import choose_language
 from installer.text.notes import StepText
 from installer.text.numbers import Language
@@ -169,6 +170,10 @@ class Text(Voice):
     def pin_meaning(self) -> str:
         """Say what it means to pin."""
         return pin.meaning(self)
+
+    def video_sampled(self, sampling: Sampling) -> str:
+        """Say that fewer frames of a video are read than its length deserves; "" where it is not so."""
+        return media.sampled(sampling, self)
 
     def proxies(self, facts: Facts) -> tuple[tuple[str, str], ...]:
         """Return what this computer and Docker go through, and where a person changes that."""

@@ -7,7 +7,7 @@ import re
 from installer.domain.figures import decimal, whole
 from installer.text.voice import Voice
 
-_MEASURED = ("stream", "long_prompt", "over_limit", "memory")
+_MEASURED = ("stream", "long_prompt", "over_limit", "memory", "video")
 _FIGURE = re.compile(r"(\w+)=([\d.]+)")
 
 
@@ -16,7 +16,15 @@ def figures(name: str, figure: str, t: Voice) -> str:
     if name not in _MEASURED:
         return t.quote(figure) if figure else ""
     known = dict(_FIGURE.findall(figure))
-    says = {"stream": _stream, "long_prompt": _long_prompt, "over_limit": _over_limit, "memory": _memory}[name]
+    if not known:
+        return t.quote(figure) if figure else ""
+    says = {
+        "stream": _stream,
+        "long_prompt": _long_prompt,
+        "over_limit": _over_limit,
+        "memory": _memory,
+        "video": _video,
+    }[name]
     return ", ".join(says(known, t))
 
 
@@ -53,3 +61,10 @@ def _memory(known: dict[str, str], t: Voice) -> list[str]:
     if cache is not None:
         words.append(t.gettext("room for {tokens}", tokens=t.tokens(cache)))
     return words
+
+
+def _video(known: dict[str, str], t: Voice) -> list[str]:
+    few, many = whole(known.get("few", "")), whole(known.get("many", ""))
+    if few is None or many is None:
+        return []
+    return [t.gettext("{few} tokens with 4 frames, {many} with 8", few=t.number(few), many=t.number(many))]

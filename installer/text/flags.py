@@ -75,6 +75,12 @@ def flag_reasons(t: Voice) -> dict[str, str]:
         "every_video_frame_is_read": t.gettext(
             "As in the first measurement, every frame of a video is read instead of a selection."
         ),
+        "media_from_this_computer_only": t.gettext(
+            "The server fetches images and videos from this computer only and from nowhere on the internet."
+        ),
+        "requests_choose_frames": t.gettext(
+            "Lets a request say how many frames of its video are read; this release refuses that otherwise."
+        ),
         "as_in_the_spike": t.gettext(
             "Set as in the first measurement on an RTX 5090. It lets the checkpoint bring code of its own."
         ),

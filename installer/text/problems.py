@@ -12,6 +12,7 @@ from installer.text import (
     driver,
     graphics_card,
     hub,
+    media,
     network,
     own,
     proof,
@@ -301,6 +302,26 @@ def words_for(problem: p.AnyProblem, t: Voice) -> ProblemText:  # noqa: C901 - a
             return proof.media_refused(problem, t)
         case p.VideoFramesMissing():
             return proof.video_frames_missing(problem, t)
+        case p.HostNotReached():
+            return media.host_not_reached(problem, t)
+        case p.UrlHostUnknown():
+            return media.url_host_unknown(problem, t)
+        case p.UrlNotFound():
+            return media.url_not_found(problem, t)
+        case p.UrlNotPublic():
+            return media.url_not_public(problem, t)
+        case p.UrlNotVideo():
+            return media.url_not_video(problem, t)
+        case p.UrlTimedOut():
+            return media.url_timed_out(problem, t)
+        case p.UrlTooLarge():
+            return media.url_too_large(problem, t)
+        case p.VideoTooLongForContext():
+            return media.video_too_long_for_context(problem, t)
+        case p.VideosNotRead():
+            return media.videos_not_read(problem, t)
+        case p.VideoUnreadable():
+            return media.video_unreadable(problem, t)
         case p.ImageUnusable():
             return proof.image_unusable(problem, t)
         case p.ForeignEncoding():

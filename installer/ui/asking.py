@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from PySide6.QtCore import QObject, Signal
 
 from installer.domain.problems import Cancelled
@@ -19,6 +21,7 @@ class Asking(QObject):
     stopped = Signal()
     failed = Signal(object)
     pictured = Signal(object)
+    remarked = Signal(str)
 
     def __init__(self, room: Workroom) -> None:
         super().__init__(room)
@@ -33,13 +36,19 @@ class Asking(QObject):
         plan = self._room.stack.plan()
         return plan is not None and plan.settings.reads_media
 
+    @property
+    def reads_videos(self) -> bool:
+        """Say whether the profile that is installed takes videos."""
+        plan = self._room.stack.plan()
+        return plan is not None and plan.takes_video
+
     def look_at(self, path: str) -> None:
         """Read a picture file, to be sent with the next question; `pictured` tells it."""
         room = self._room
         room.bridge.run(lambda: asking.picture(path, room.stack, room.ports), self.pictured.emit, self._fail)
 
-    def ask(self, question: str, shown: Picture | None) -> None:
-        """Ask; what is going on already goes on."""
+    def ask(self, question: str, shown: Picture | None, video: str = "") -> None:
+        """Ask, with a picture or the file or address of a video; what is going on already goes on."""
         if self.running:
             return
         room, cancel = self._room, Cancel()
@@ -48,11 +57,31 @@ class Asking(QObject):
         def tell(piece: Delta) -> None:
             room.bridge.tell(lambda: self.told.emit(piece))
 
+        def remark(said: str) -> None:
+            room.bridge.tell(lambda: self.remarked.emit(said))
+
+        def work() -> asking.Answer:
+            stack, ports = room.stack, room.ports
+            with asking.video(video, stack, ports, cancel) if video else contextlib.nullcontext() as clip:
+                sampling = asking.sampling(clip, stack.installed()) if clip else None
+                if sampling and sampling.cut:
+                    remark(room.text.video_sampled(sampling))
+                return asking.ask(
+                    question,
+                    stack,
+                    ports,
+                    cancel,
+                    tell,
+                    shown,
+                    clip,
+                    lambda odd: remark(room.text.problem(odd).sentence),
+                )
+
         def take(answer: asking.Answer) -> None:
             self.running = False
             self.answered.emit(answer)
 
-        room.bridge.run(lambda: asking.ask(question, room.stack, room.ports, cancel, tell, shown), take, self._fail)
+        room.bridge.run(work, take, self._fail)
 
     def stop(self) -> None:
         """End the answer that comes now; the server stops working on it."""

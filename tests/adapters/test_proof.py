@@ -15,6 +15,7 @@ from installer.adapters.clock import SystemClock
 from installer.adapters.server import HttpServer
 from installer.cli import main as cli
 from installer.domain.problems import NotAnswering, SlowKernel, SmokeFailed
+from installer.domain.video import FRAME_TOKENS, TRUST_FLAG
 from installer.steps import smoke
 from installer.steps.cancel import Cancel
 from installer.steps.smoke import Check, Evidence, SmokeReport, Target
@@ -25,7 +26,14 @@ from tests.rig.standin import MODEL, Standin, standin
 pytestmark = pytest.mark.skipif(not shutil.which("gcc") and os.environ.get("CI") != "true", reason="gcc is missing")
 
 CONTEXT = 8192
-EVERYTHING = ("--reasoning-parser", "qwen3", "--enable-auto-tool-choice", "--tool-call-parser", "qwen3_coder")
+EVERYTHING = (
+    "--reasoning-parser",
+    "qwen3",
+    "--enable-auto-tool-choice",
+    "--tool-call-parser",
+    "qwen3_coder",
+    TRUST_FLAG,
+)
 CLAIMED = Target(
     base="",
     model=MODEL,
@@ -34,6 +42,8 @@ CLAIMED = Target(
     reasoning=True,
     tools=True,
     pictures=True,
+    video=True,
+    chooses_frames=True,
     predicted_bytes=30 << 30,
 )
 NAMES = [name for name, _ in smoke.CHECKS]
@@ -65,6 +75,8 @@ def test_a_good_server_passes_all_and_each_check_has_its_figure(tmp_path: Path) 
     figures = dict(part.split("=") for name in ("stream", "long_prompt") for part in named(report, name).figure.split())
     assert float(figures["tokens_per_second"]) > 0
     assert int(figures["prompt_tokens"]) > CONTEXT / 2
+    few, many = (int(part.partition("=")[2]) for part in named(report, "video").figure.split())
+    assert many - few == 4 * FRAME_TOKENS
 
 
 FAULTS = {
@@ -80,6 +92,8 @@ FAULTS = {
     "thoughts_in_answer": "reasoning",
     "tool_as_text": "tools",
     "blind": "picture",
+    "blind_to_video": "video",
+    "same_frames": "video",
     "long_500": "long_prompt",
     "cuts_prompt": "long_prompt",
     "no_limit": "over_limit",
@@ -104,6 +118,21 @@ def test_a_fault_is_found_by_the_check_of_its_name_and_by_no_other(tmp_path: Pat
 
 def test_every_check_has_a_fault_that_it_finds() -> None:
     assert {*FAULTS.values(), "kernel"} == set(NAMES)
+
+
+def test_a_release_that_takes_no_settings_from_requests_is_shown_the_video_only(tmp_path: Path) -> None:
+    with standin(tmp_path, context=CONTEXT) as served:
+        report = prove(served, msgspec.structs.replace(CLAIMED, chooses_frames=False), used=None)
+        refused = prove(served, CLAIMED, used=None)
+    assert (named(report, "video").outcome, named(report, "video").figure) == ("passed", "red square")
+    assert named(refused, "video").outcome == "failed"
+    assert "HTTP 400" in named(refused, "video").detail
+
+
+def test_a_context_without_room_for_frames_is_asked_for_none(tmp_path: Path) -> None:
+    with standin(tmp_path, *EVERYTHING, context=2048) as served:
+        report = prove(served, msgspec.structs.replace(CLAIMED, context=2048), used=None)
+    assert named(report, "video").detail == "context_without_video"
 
 
 def test_a_server_that_falls_back_to_marlin_passes_with_a_remark(tmp_path: Path) -> None:
@@ -131,7 +160,7 @@ def test_a_silent_server_is_waited_for_once_only(tmp_path: Path, monkeypatch: py
 
 
 def test_what_a_profile_does_not_claim_does_not_apply_and_says_why(tmp_path: Path) -> None:
-    plain = msgspec.structs.replace(CLAIMED, reasoning=False, tools=False, pictures=False)
+    plain = msgspec.structs.replace(CLAIMED, reasoning=False, tools=False, pictures=False, video=False)
     with standin(tmp_path, context=CONTEXT) as served:
         report = prove(served, plain, used=None)
     reasons = {name: named(report, name).detail for name in by_outcome(report, "not_applicable")}
@@ -139,6 +168,7 @@ def test_what_a_profile_does_not_claim_does_not_apply_and_says_why(tmp_path: Pat
         "reasoning": "no_reasoning_parser",
         "tools": "no_tools",
         "picture": "no_pictures",
+        "video": "no_videos",
         "kernel": "no_fp4",
     }
     for language in ("de", "en"):

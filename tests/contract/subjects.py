@@ -19,6 +19,7 @@ from installer.adapters.dryrun import dry_run_ports
 from installer.adapters.engine import DockerEngine
 from installer.adapters.hub import HuggingFaceHub
 from installer.adapters.machine import LocalMachine
+from installer.adapters.media import VideoFiles
 from installer.adapters.nvml import NvmlGpus
 from installer.adapters.oci import OciRegistry
 from installer.adapters.pictures import PictureFiles
@@ -151,6 +152,7 @@ def real(folder: Path, rig: Rig, patch: pytest.MonkeyPatch, *, slow: bool = Fals
             autostart=SessionAutostart(folder=folder / "autostart"),
             awake=SystemAwake(),
             pictures=PictureFiles(),
+            media=VideoFiles(),
         )
         engine = msgspec.structs.replace(facts.engine, api_version=ports.engine.facts().api_version)
         yield Subject(

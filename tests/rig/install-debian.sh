@@ -6,7 +6,7 @@ packages="docker.io docker-registry debootstrap iptables iproute2 gcc libc6-dev 
 libglib2.0-0 libegl1 libgl1 libxkbcommon0 libdbus-1-3 libfontconfig1
 libxcb-cursor0 libxcb-icccm4 libxcb-image0 libxcb-keysyms1 libxcb-randr0 libxcb-render-util0 libxcb-shape0 libxcb-sync1
 libxcb-xfixes0 libxcb-xkb1 libx11-xcb1 libxkbcommon-x11-0
-xvfb xdotool jwm dbus at-spi2-core libglib2.0-bin desktop-file-utils"
+ffmpeg xvfb xdotool jwm dbus at-spi2-core libglib2.0-bin desktop-file-utils"
 
 missing=""
 for package in $packages; do

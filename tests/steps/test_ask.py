@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import dataclasses
 import io
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ import msgspec
 import pytest
 from PIL import Image
 
+from installer import resources
+from installer.adapters import media
+from installer.adapters.media import VideoFiles
 from installer.domain import compose
 from installer.domain.problems import (
     AnswerRefused,
@@ -22,17 +26,20 @@ from installer.domain.problems import (
     Cancelled,
     EngineDown,
     FileUnreadable,
+    HostNotReached,
     InstallerError,
     NotInstalled,
     PicturesNotRead,
     ServerNotRunning,
     ServerStarting,
+    VideosNotRead,
 )
+from installer.resources import PROOF_CLIP
 from installer.steps import ask as asking
 from installer.steps import lifecycle
 from installer.steps.ask import Answer
 from installer.steps.cancel import Cancel
-from installer.steps.ports import ContainerState, Delta, Picture, ServerAnswer, Usage
+from installer.steps.ports import ContainerState, Delta, Media, Picture, ServerAnswer, Usage
 from installer.text import Text
 from tests.steps.kit import LARGE_PROFILE, JumpingClock, Rehearsal, rehearsal
 
@@ -112,6 +119,54 @@ def test_a_profile_without_eyes_refuses_before_the_file_is_opened(tmp_path: Path
     stage.install()
     problem = stage.fails(lambda: asking.picture("/nowhere.png", stage.home.stack("chat"), stage.ports))
     assert problem == PicturesNotRead(profile=TEXT_ONLY)
+
+
+CLIP = str(resources.file("assets", *PROOF_CLIP))
+
+
+def ask_with_video(stage: Rehearsal, named: str, media: Media | None = None) -> tuple[Answer, list[AnyProblem]]:
+    remarks: list[AnyProblem] = []
+    ports = dataclasses.replace(stage.ports, media=media or stage.ports.media)
+    home = stage.home.stack("chat")
+    with asking.video(named, home, ports, stage.cancel) as clip:
+        answer = asking.ask("What moves?", home, ports, stage.cancel, lambda _: None, None, clip, remarks.append)
+    return answer, remarks
+
+
+@pytest.mark.parametrize("named", [CLIP, "https://example.org/red-square.mp4"])
+def test_a_video_goes_along_by_file_or_address_with_the_frames_that_its_length_deserves(
+    stage: Rehearsal, named: str
+) -> None:
+    answer, remarks = ask_with_video(stage, named)
+    assert "A video came with it, of which 12 frames are read." in answer.content
+    assert remarks == []
+
+
+class NotReached(VideoFiles):
+    """A firewall stands between container and computer."""
+
+    @contextlib.contextmanager
+    def offered(self, *_: object) -> Iterator[str]:
+        raise InstallerError(HostNotReached(address="172.17.0.1:50000"))
+        yield ""
+
+
+def test_behind_a_firewall_the_video_goes_in_the_request_and_that_is_said(
+    stage: Rehearsal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer, remarks = ask_with_video(stage, CLIP, NotReached())
+    assert "A video came with it" in answer.content
+    assert remarks == [HostNotReached(address="172.17.0.1:50000")]
+    monkeypatch.setattr(media, "LARGEST_INLINE_BYTES", 1000)
+    problem = stage.fails(lambda: ask_with_video(stage, CLIP, NotReached()))
+    assert problem == HostNotReached(address="172.17.0.1:50000")
+
+
+def test_a_profile_without_videos_refuses_before_anything_is_fetched(tmp_path: Path) -> None:
+    stage = rehearsal(tmp_path, card="rtx-5090-linux", profile=TEXT_ONLY)
+    stage.install()
+    problem = stage.fails(lambda: ask_with_video(stage, "https://example.org/a.mp4"))
+    assert problem == VideosNotRead(profile=TEXT_ONLY)
 
 
 def test_a_picture_that_is_not_there_is_named(stage: Rehearsal) -> None:

@@ -10,7 +10,11 @@ from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from pytestqt.qtbot import QtBot
 
+from installer import resources
 from installer.adapters import dryrun_server
+from installer.adapters.dryrun import RecordedMedia
+from installer.domain.problems import InstallerError, UrlNotPublic
+from installer.resources import PROOF_CLIP
 from installer.ui.pages.done import DonePage
 from installer.ui.pages.overview import OverviewPage
 from installer.ui.pages.try_it import TryIt
@@ -99,6 +103,27 @@ def test_a_model_that_reads_no_pictures_takes_none(qtbot: QtBot, tmp_path: Path)
     Image.new("RGB", (8, 8)).save(file)
     assert not dropped(there, file)
     assert not [words for words in window.words() if "picture" in words.casefold() and "add" in words.casefold()]
+
+
+@pytest.mark.parametrize("language", ["de", "en"])
+def test_a_video_goes_along_by_file_or_by_address_and_a_refusal_is_explained(
+    qtbot: QtBot, tmp_path: Path, language: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = installed(qtbot, tmp_path / "home", language)
+    there = try_it(window)
+    assert dropped(there, resources.file("assets", *PROOF_CLIP))
+    assert there.video.text().endswith("red-square.mp4")
+    assert "12" in asked(window, "What moves?").answer.toPlainText()
+    there.video.setText("https://example.org/a.mp4")
+    assert "12" in asked(window, "What moves?").answer.toPlainText()
+
+    def refused(*_: object) -> None:
+        raise InstallerError(UrlNotPublic(url="https://example.org/a.mp4", status=403))
+
+    monkeypatch.setattr(RecordedMedia, "fetched", refused)
+    asked(window, "What moves?")
+    title = {"de": "Diese URL ist nicht öffentlich abrufbar", "en": "This URL is not publicly accessible"}[language]
+    assert title in window.words()
 
 
 def test_an_answer_can_be_stopped_and_closing_waits_for_none(

@@ -100,6 +100,18 @@ from installer.domain.problems.graphics_card import (
     ProfileBlocked,
     UvaNotAvailable,
 )
+from installer.domain.problems.media import (
+    HostNotReached,
+    UrlHostUnknown,
+    UrlNotFound,
+    UrlNotPublic,
+    UrlNotVideo,
+    UrlTimedOut,
+    UrlTooLarge,
+    VideosNotRead,
+    VideoTooLongForContext,
+    VideoUnreadable,
+)
 from installer.domain.problems.network import (
     AccessNotGranted,
     BadToken,
@@ -269,6 +281,7 @@ __all__ = [
     "GpuReadTimedOut",
     "HealthProgramMissing",
     "HostMemoryBelowCard",
+    "HostNotReached",
     "ImageUnknown",
     "ImageUnusable",
     "InstallerError",
@@ -353,11 +366,20 @@ __all__ = [
     "UnknownArgument",
     "UnknownName",
     "Unreachable",
+    "UrlHostUnknown",
+    "UrlNotFound",
+    "UrlNotPublic",
+    "UrlNotVideo",
+    "UrlTimedOut",
+    "UrlTooLarge",
     "UsageProblem",
     "UsesHostMemory",
     "UvaNotAvailable",
     "VariableFlaw",
     "VideoFramesMissing",
+    "VideoTooLongForContext",
+    "VideoUnreadable",
+    "VideosNotRead",
     "VirtualGpu",
     "WeightsDamaged",
     "WindowNotAvailable",
@@ -507,6 +529,16 @@ AnyProblem = (
     | MediaNotFetched
     | MediaRefused
     | VideoFramesMissing
+    | HostNotReached
+    | UrlHostUnknown
+    | UrlNotFound
+    | UrlNotPublic
+    | UrlNotVideo
+    | UrlTimedOut
+    | UrlTooLarge
+    | VideoTooLongForContext
+    | VideosNotRead
+    | VideoUnreadable
     | ImageUnusable
     | ForeignEncoding
     | VariableFlaw

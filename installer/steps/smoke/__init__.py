@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from installer.domain.redaction import redacted
 from installer.steps.cancel import Cancel
 from installer.steps.ports import Clock, Server
-from installer.steps.smoke import limit, log, memory, picture, stream, text, tools
+from installer.steps.smoke import limit, log, memory, picture, stream, text, tools, video
 from installer.steps.smoke.asked import (
     FIRST_ANSWER_SECONDS,
     QUICK_SECONDS,
@@ -50,6 +50,7 @@ CHECKS: tuple[tuple[str, Callable[[Asked], str]], ...] = (
     ("reasoning", tools.reasoning),
     ("tools", tools.tool_call),
     ("picture", picture.picture),
+    ("video", video.video),
     ("long_prompt", limit.long_prompt),
     ("over_limit", limit.over_limit),
     ("memory", memory.memory),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,11 +38,13 @@ Why = Callable[[ServerAnswer], AnyProblem | None]
 class Evidence:
     """What is known of a server beside its answers: its log so far, and the bytes in use on its card, None if unknown.
 
-    A server that is not ours has neither.
+    `clip` offers the proof's video to it for a while, None puts that into the request. A server that is not ours has
+    none of them.
     """
 
     log: Callable[[], str] = lambda: ""
     used_bytes: Callable[[], int | None] = lambda: None
+    clip: Callable[[Asked], AbstractContextManager[str]] | None = None
 
 
 class Failed(Exception):

@@ -20,7 +20,8 @@ class Target(_Value, frozen=True, kw_only=True):
 
     `base` is an address such as "http://127.0.0.1:8000". An empty `model` is the only one that the server lists.
     `context` and `predicted_bytes` are None where they are not ours to know. `reasoning`, `tools`, `pictures` and
-    `video` say what the plan claims; None, of a server that is not ours, means to ask it and see.
+    `video` say what the plan claims, `chooses_frames` that a request may say how many frames are read; None, of a
+    server that is not ours, means to ask it and see.
     """
 
     base: str
@@ -31,6 +32,7 @@ class Target(_Value, frozen=True, kw_only=True):
     tools: bool | None = None
     pictures: bool | None = None
     video: bool | None = None
+    chooses_frames: bool | None = None
     predicted_bytes: int | None = None
 
 

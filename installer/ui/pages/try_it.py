@@ -1,4 +1,4 @@
-"""Try it: a question, a picture if the model reads any, and the answer as it streams."""
+"""Try it: a question, a picture or a video if the model reads any, and the answer as it streams."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from installer.ui.widgets.cards import Card, ProblemCard
 from installer.ui.widgets.wrapping import wrapping
 from installer.ui.workroom import Workroom
 
+VIDEO_ENDINGS = (".mp4", ".m4v", ".mov", ".webm", ".mkv", ".avi")
 THUMBNAIL = QSize(160, 120)
 
 
@@ -37,9 +38,12 @@ class TryIt(Card):
         self._ask = Button("", "message-square", on_click=self.ask)
         self._stop = Button("", "square", on_click=self.asking.stop)
         self._choose = Button("", "image", on_click=self._choose_picture)
+        self.video = QLineEdit()
+        self.video.setClearButtonEnabled(True)
+        self._choose_clip = Button("", "image", on_click=self._choose_video)
         self._without = Button("quiet", "x", on_click=self._drop_picture)
         self._thumbnail = QLabel()
-        self._scaled, self._state = Label("caption"), Label("caption")
+        self._scaled, self._remark, self._state = Label("caption"), Label("caption"), Label("caption")
         self.answer = QPlainTextEdit()
         self.answer.setProperty("part", "prose")
         self.answer.setReadOnly(True)
@@ -52,17 +56,20 @@ class TryIt(Card):
         shown = row(self._thumbnail, self._without)
         shown.addStretch(1)
         add(self.box, self._heading, self.question)
-        self.box.addWidget(wrapping(self._ask, self._stop, self._choose))
+        self.box.addWidget(wrapping(self._ask, self._stop, self._choose, self._choose_clip))
+        self.box.addWidget(self.video)
         self.box.addLayout(shown)
-        add(self.box, self._scaled, self._state, self.answer, self._figures, self._problem_card)
+        add(self.box, self._scaled, self._remark, self._state, self.answer, self._figures, self._problem_card)
         self.setAcceptDrops(True)
         self.asking.told.connect(self._hear)
         self.asking.answered.connect(self._take_answer)
         self.asking.stopped.connect(self._take_stop)
         self.asking.failed.connect(self._take_problem)
         self.asking.pictured.connect(self._take_picture)
+        self.asking.remarked.connect(self._take_remark)
         self._drop_picture()
         self._figures.hide()
+        self._remark.hide()
         self._state.hide()
 
     def say(self, text: Text) -> None:
@@ -74,6 +81,9 @@ class TryIt(Card):
         self._ask.say(_("Ask"))
         self._stop.say(_("Stop answering"))
         self._choose.say(_("Add a picture …"))
+        self._choose_clip.say(_("Add a video …"))
+        self.video.setAccessibleName(_("Video"))
+        self.video.setPlaceholderText(_("File or address (URL) of a video"))
         self._without.say(_("Without the picture"))
         self.answer.setAccessibleName(_("Answer"))
         self._thumbnail.setAccessibleName(_("The picture that goes along"))
@@ -93,6 +103,9 @@ class TryIt(Card):
         self._choose.setVisible(self.asking.reads_pictures)
         self._choose.setEnabled(not running)
         self._without.setEnabled(not running)
+        for widget in (self._choose_clip, self.video):
+            widget.setVisible(self.asking.reads_videos)
+            widget.setEnabled(not running)
 
     def ask(self) -> None:
         """Ask what was typed."""
@@ -102,10 +115,11 @@ class TryIt(Card):
         self._problem = None
         self._problem_card.hide()
         self._figures.say("")
+        self._remark.say("")
         self.answer.clear()
         self.answer.show()
         self._thinks = False
-        self.asking.ask(question, self._picture)
+        self.asking.ask(question, self._picture, self.video.text().strip() if self.asking.reads_videos else "")
         self._show_state()
         self._show_buttons()
 
@@ -122,6 +136,9 @@ class TryIt(Card):
             if at_end:
                 bar.setValue(bar.maximum())
         self._show_state()
+
+    def _take_remark(self, said: str) -> None:
+        self._remark.say(said)
 
     def _show_state(self) -> None:
         """Say that the model reads or thinks, as long as nothing of its answer is there."""
@@ -157,7 +174,12 @@ class TryIt(Card):
         self._problem_card.show_problem(said, words, problem.command, problem.technical, advice=problem.advice)
         self._problem_card.show()
 
-    # A picture
+    # A picture or a video
+
+    def _choose_video(self) -> None:
+        path, _ = QFileDialog.getOpenFileName(self, self._choose_clip.accessibleName())
+        if path:
+            self.video.setText(path)
 
     def _choose_picture(self) -> None:
         path, _ = QFileDialog.getOpenFileName(self, self._choose.accessibleName())
@@ -187,8 +209,15 @@ class TryIt(Card):
 
     def dropEvent(self, event: QDropEvent) -> None:
         """Read the file that was let go."""
-        self.asking.look_at(self._dropped(event))
+        self._take_file(self._dropped(event))
         event.acceptProposedAction()
+
+    def _take_file(self, path: str) -> None:
+        """Take a picture or a video, by the end of the file's name; what it really is shows when it is read."""
+        if self.asking.reads_videos and path.lower().endswith(VIDEO_ENDINGS):
+            self.video.setText(path)
+        else:
+            self.asking.look_at(path)
 
     def _dropped(self, event: QDropEvent) -> str:
         return next((url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()), "")

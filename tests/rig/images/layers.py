@@ -94,7 +94,7 @@ def _libcuda() -> Layer:
 
 def _rootfs() -> Layer:
     script = HERE / "helper" / "rootfs.sh"
-    suite, mirror = _suite_and_mirror()
+    suite, mirror = suite_and_mirror()
 
     def write(tar: Path) -> None:
         require("debootstrap", "debootstrap")
@@ -107,7 +107,7 @@ def _rootfs() -> Layer:
     return _cached(f"rootfs {suite} {architecture()} {_hash_files([script])}", write)
 
 
-def _suite_and_mirror() -> tuple[str, str]:
+def suite_and_mirror() -> tuple[str, str]:
     """The suite of this system and the mirror that apt uses for it."""
     release = dict(line.split("=", 1) for line in Path("/etc/os-release").read_text().splitlines() if "=" in line)
     suite = release.get("VERSION_CODENAME", "").strip('"')

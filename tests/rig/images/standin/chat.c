@@ -11,6 +11,7 @@
 typedef struct {
     char *prompt;        /* the last user message's text */
     bool media;          /* it carries a picture or a video */
+    bool video;
     size_t prompt_bytes; /* of all messages */
 } Conversation;
 
@@ -25,12 +26,13 @@ static void read_message(const char *message, Conversation *seen) {
     char *role = json_text(json_member(message, "role")), *plain = json_text(json_member(message, "content"));
     const char *content = json_member(message, "content");
     Text text = {0};
-    bool media = false;
+    bool media = false, video = false;
     add(&text, "%s", plain != NULL ? plain : "");
     for (const char *part = plain == NULL ? json_first(content) : NULL; part != NULL; part = json_next(part)) {
         char *piece = json_text(json_member(part, "text"));
         add(&text, "%s", piece != NULL ? piece : "");
-        media = media || json_member(part, "image_url") != NULL || json_member(part, "video_url") != NULL;
+        video = video || json_member(part, "video_url") != NULL;
+        media = media || video || json_member(part, "image_url") != NULL;
         free(piece);
     }
     seen->prompt_bytes += text.size + 16 + (size_t)setting("STANDIN_TEMPLATE_BYTES", 0);
@@ -38,6 +40,7 @@ static void read_message(const char *message, Conversation *seen) {
         free(seen->prompt);
         seen->prompt = strdup(text.data);
         seen->media = media;
+        seen->video = video;
     }
     free(text.data);
     free(plain);
@@ -49,6 +52,7 @@ static char *reply_to(const Conversation *seen) {
     const char *picture = getenv("STANDIN_IMAGE_ANSWER");
     if (failing("wrong_word") != NULL && strcasestr(seen->prompt, "exactly one word") != NULL) return strdup("banana");
     if (failing("empty_content") != NULL || failing("null_content") != NULL) return strdup("");
+    if (seen->video) return strdup(failing("blind_to_video") != NULL ? "blue circle" : "red square");
     if (seen->media && failing("blind") != NULL) return strdup("red square");
     if (seen->media) return strdup(picture != NULL ? picture : strcasestr(seen->prompt, "shape") != NULL ? "blue circle" : "red");
     const char *colon = strrchr(seen->prompt, ':');
@@ -186,6 +190,12 @@ static Beside beside_reply(const Options *options, const char *body, char **repl
     return beside;
 }
 
+/* vLLM reads as many frames of a video as the request says, four of one that is as short as the proof's. */
+static size_t frames_of(const char *body) {
+    const char *frames = json_member(json_member(body, "mm_processor_kwargs"), "num_frames");
+    return frames != NULL && failing("same_frames") == NULL ? (size_t)atol(frames) : 4;
+}
+
 static void respond(const Options *options, int client, const char *body, const char *model, const Conversation *seen, bool keep_alive) {
     const char *limit = json_member(body, "max_completion_tokens");
     if (limit == NULL) limit = json_member(body, "max_tokens");
@@ -200,6 +210,7 @@ static void respond(const Options *options, int client, const char *body, const 
     }
     if (failing("mojibake") != NULL) spoil(reply);
     size_t out = tokens(strlen(reply));
+    if (seen->video) in += 280 * frames_of(body);
     if (failing("cuts_prompt") != NULL && in > most / 4) in = most / 4;
     snprintf(usage, sizeof usage, "{\"prompt_tokens\":%zu,\"total_tokens\":%zu,\"completion_tokens\":%zu}", in, in + out, out);
     if (json_true(json_member(body, "stream"))) {
