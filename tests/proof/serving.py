@@ -1,4 +1,4 @@
-"""Servers that other people wrote, each in an environment of its own that `make proof` builds, and who really answered."""
+"""Servers that other people wrote, each in an environment that `make proof` builds, and who of them really answered."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from tests.rig.process import RigError, end, free_port, tail, wait_for
 START_SECONDS = 300.0
 PROOF_SECONDS = 900.0
 MODEL = "slipway/tiny"
+TRANSFORMERS = "transformers.cli.transformers"
+"""What the program `transformers` runs, and can be run where the package lies in a folder of its own."""
 LISTENS = "0A"
 """The state of a listening socket in /proc/net/tcp, in the kernel's numbers."""
 
@@ -79,9 +81,8 @@ def tiny_model(python: Path, folder: Path, *, taught: bool = True) -> Path:
 
 def transformers_command(python: Path, port: int, device: str) -> list[str]:
     """The command line of `transformers serve` with the model in its cache, see `in_hub_cache`."""
-    program = python.parent / "transformers"
     return [
-        str(python), str(program), "serve", MODEL, "--host", "127.0.0.1", "--port", str(port), "--device", device,
+        str(python), "-m", TRANSFORMERS, "serve", MODEL, "--host", "127.0.0.1", "--port", str(port), "--device", device,
         "--log-level", "info",
     ]  # fmt: skip
 
@@ -117,7 +118,9 @@ def started(command: Sequence[str], port: int, log: Path, environment: Mapping[s
             env=os.environ | dict(environment),
         )
     try:
-        wait_for(lambda: _healthy(port), START_SECONDS, command[1], lambda: process.poll() is None, every=0.5)
+        wait_for(
+            lambda: _healthy(port), START_SECONDS, " ".join(command[1:3]), lambda: process.poll() is None, every=0.5
+        )
         yield Served(process.pid, port, log)
     except RigError as error:
         raise RigError(f"{error}\n{tail(log)}") from error
@@ -150,7 +153,7 @@ def _descriptors() -> Iterator[Path]:
 
 def _leads_to(link: Path, target: str) -> bool:
     try:
-        return os.readlink(link) == target
+        return str(link.readlink()) == target
     except OSError:
         return False
 

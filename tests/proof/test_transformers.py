@@ -1,4 +1,4 @@
-"""The proof against `transformers serve`: a server that shares no code with vLLM, asks for no key and tells no context."""
+"""The proof against `transformers serve`: it shares no code with vLLM, asks for no key and tells no context."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import requests
 
 from tests.proof.serving import (
     MODEL,
+    TRANSFORMERS,
     Proof,
     Served,
     command_of,
@@ -43,7 +44,7 @@ def test_it_is_transformers_that_answers(server: Served) -> None:
     assert PYTHON is not None
     owner = owner_of(server.port)
     assert owner == server.process
-    assert command_of(owner)[1:3] == [str(PYTHON.parent / "transformers"), "serve"]
+    assert command_of(owner)[:4] == [str(PYTHON), "-m", TRANSFORMERS, "serve"]
     assert any(str(PYTHON.parents[1]) in library and "torch" in library for library in libraries_of(owner))
     paths = requests.get(f"{server.base}/openapi.json", timeout=10).json()["paths"]
     assert "/load_model" in paths
