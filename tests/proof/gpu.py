@@ -1,4 +1,4 @@
-"""The proof on a real NVIDIA card: `transformers serve` with a small model of random numbers, and `slipway smoke` at it.
+"""The proof on a real NVIDIA card: `transformers serve` with a model of random numbers, and `slipway smoke` at it.
 
 `python -m tests.proof.gpu FILE` writes what was seen as JSON. It needs no network. All that is missing is said at once,
 before anything starts: the driver, torch that sees the card, packages (a wheel of each will do). A model that learnt

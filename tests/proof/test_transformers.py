@@ -18,7 +18,7 @@ from tests.proof.serving import (
     libraries_of,
     owner_of,
     proof_of,
-    tiny_model,
+    taught_model,
     transformers_serve,
 )
 
@@ -30,8 +30,7 @@ pytestmark = pytest.mark.skipif(PYTHON is None, reason="no .venv-transformers: `
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     assert PYTHON is not None
     folder = tmp_path_factory.mktemp("transformers")
-    model = tiny_model(PYTHON, folder / "model")
-    with transformers_serve(PYTHON, model, folder / "home") as served:
+    with transformers_serve(PYTHON, taught_model(PYTHON), folder / "home") as served:
         yield served
 
 
