@@ -218,6 +218,8 @@ def not_applicable(reason: str, t: Voice) -> str:
         "tools_unused": t.gettext("the model did not use the tool"),
         "no_pictures": t.gettext("this profile reads no pictures"),
         "pictures_refused": t.gettext("the server takes no pictures"),
+        "picture_unseen": t.gettext("the answer does not show that the model saw the picture"),
+        "video_unseen": t.gettext("the answer does not show that the model saw the video"),
         "no_videos": t.gettext("this profile reads no videos"),
         "videos_refused": t.gettext("the server takes no videos"),
         "context_without_video": t.gettext("the context has no room for a video"),

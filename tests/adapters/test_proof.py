@@ -190,6 +190,17 @@ def test_a_server_that_is_not_ours_is_asked_what_it_can(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize(("fault", "check"), [("blind", "picture"), ("blind_to_video", "video")])
+def test_a_stranger_that_leaves_out_what_it_cannot_read_has_broken_no_promise(
+    tmp_path: Path, fault: str, check: str
+) -> None:
+    """So does transformers serve with a model for text (seen with 5.17 on an H200)."""
+    with standin(tmp_path, fail=fault, context=CONTEXT) as served:
+        report = smoke.run(Target(base=served.base), smoke.Start(), HttpServer(), SystemClock(), None, Cancel())
+    assert by_outcome(report, "failed") == []
+    assert named(report, check).detail == f"{check}_unseen"
+
+
 def test_the_command_line_proves_any_server_that_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     key_file = tmp_path / "key"
     key_file.write_text("the-key\n", "utf-8")

@@ -30,6 +30,8 @@ def picture(asked: Asked) -> str:
         raise NotApplicable("pictures_refused")
     said = content(asked.good(answer))
     if not all(re.search(rf"\b{word}\b", said, re.IGNORECASE) for word in (COLOUR, SHAPE)):
+        if asked.target.pictures is None:  # some servers leave out what their model cannot read, and answer the rest
+            raise NotApplicable("picture_unseen")
         raise Failed(f"expected '{COLOUR} {SHAPE}', got {said[:SHOWN]!r}")
     return said.strip()[:SHOWN]
 

@@ -39,6 +39,8 @@ def _recognised(asked: Asked, url: str) -> None:
         raise NotApplicable("videos_refused")
     said = content(asked.good(answer))
     if not all(re.search(rf"\b{word}\b", said, re.IGNORECASE) for word in (COLOUR, SHAPE)):
+        if asked.target.video is None:
+            raise NotApplicable("video_unseen")
         raise Failed(f"expected '{COLOUR} {SHAPE}', got {said[:SHOWN]!r}")
 
 
