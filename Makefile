@@ -119,7 +119,7 @@ bench-kv: $(VLLM)/.has-vllm ## the KV arithmetic against vLLM's own functions (N
 	@exec env PYTHONPATH=. nice $(VLLM)/bin/python bench/kv_oracle.py \
 	  $(if $(N),--n $(N)) $(if $(SEED),--seed $(SEED)) $(if $(RELEASE),--release $(RELEASE)) $(ARGS)
 
-proof: setup-dev $(TRANSFORMERS)/.has-transformers ## the proof against transformers serve, which other people wrote
+proof: setup-dev $(VLLM)/.has-vllm $(TRANSFORMERS)/.has-transformers ## the proof against servers that other people wrote
 	@exec nice $(PY) -m pytest tests/proof -v $(ARGS)
 
 lock: ## resolve anew for every platform and Python (UPGRADE=1 moves pins)

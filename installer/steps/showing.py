@@ -16,7 +16,7 @@ from installer.steps.ports import Clip, Media
 def shown(
     clip: Clip, container_id: str, media: Media, cancel: Cancel, remark: Callable[[AnyProblem], object]
 ) -> Iterator[str]:
-    """Yield the address for a request; where the container does not reach this computer, that is remarked.
+    """Yield the address for a request; where the container was seen not to reach this computer, that is remarked.
 
     Raises InstallerError(HostNotReached) for a video that is too large to go in the request, FileUnreadable.
     """
@@ -27,7 +27,8 @@ def shown(
             if not isinstance(error.problem, HostNotReached):
                 raise
             url = _inline(clip, media, error)
-            remark(error.problem)
+            if error.problem.tried:  # a container without python3 tells nothing that a person could act on
+                remark(error.problem)
         yield url
 
 

@@ -22,6 +22,7 @@ from tests.rig.process import RigError, end, free_port, tail, wait_for
 START_SECONDS = 600.0
 PROOF_SECONDS = 900.0
 MODEL = "slipway/tiny"
+VLLM = "vllm.entrypoints.openai.api_server"
 TRANSFORMERS = "transformers.cli.transformers"
 """What the program `transformers` runs, and can be run where the package lies in a folder of its own."""
 LISTENS = "0A"

@@ -44,7 +44,7 @@ def test_it_is_transformers_that_answers(server: Served) -> None:
     owner = owner_of(server.port)
     assert owner == server.process
     assert command_of(owner)[:4] == [str(PYTHON), "-m", TRANSFORMERS, "serve"]
-    assert any(str(PYTHON.parents[1]) in library and "torch" in library for library in libraries_of(owner))
+    assert any(str(PYTHON.parents[1].resolve()) in library and "torch" in library for library in libraries_of(owner))
     paths = requests.get(f"{server.base}/openapi.json", timeout=10).json()["paths"]
     assert "/load_model" in paths
     assert "/version" not in paths
